@@ -35,7 +35,7 @@ func (f *metric) share() float64 {
 // measured are the figures over the labelled questions.
 type measured struct {
 	relevance, answers, citations, drops, budget metric
-	masked                                       int // citations that do not hold, of items that policy masks
+	masked                                       int // citations of what policy masks, whose bytes the log cannot have
 }
 
 // measure asks the labelled questions and holds what comes back against the log, not
@@ -68,7 +68,7 @@ func (t *runner) measure(ctx context.Context) error {
 		}
 	}
 	if m.masked > 0 {
-		m.citations.what += fmt.Sprintf("; others, of what policy masks: %d", m.masked)
+		m.citations.what += fmt.Sprintf("; besides, of what policy masks: %d", m.masked)
 	}
 	t.say("\nMEASURE %d labelled questions, each through the roles; what comes back is held against the log:", len(questions))
 	missed := 0
@@ -127,10 +127,11 @@ func (t *runner) score(ctx context.Context, m *measured, q script.Question, repl
 			if err != nil {
 				return err
 			}
-			m.citations.add(ok)
-			if !ok && masked[c.ItemID] {
+			if !ok && masked[c.ItemID] { // the log has it unmasked
 				m.masked++
+				continue
 			}
+			m.citations.add(ok)
 		}
 	}
 	m.answers.add(cites)

@@ -197,7 +197,7 @@ func TestTheNameThatOpensASentence(t *testing.T) {
 }
 
 // TestAnswersWhyByLinks: a cause that shares no word with the question is the answer where the
-// item's links say so, and its own cause comes after it.
+// item's links say so, its own cause comes after it, and causes of other things come last.
 func TestAnswersWhyByLinks(t *testing.T) {
 	t.Parallel()
 	effect, other := known("press", schemas.KindMemory, "The press of hall 4 stopped on Monday."), known("loom", schemas.KindMemory, "The loom of hall 5 stopped on Monday.")
@@ -207,7 +207,8 @@ func TestAnswersWhyByLinks(t *testing.T) {
 	rag.Links = []schemas.Link{{Rel: schemas.RelCausedBy, To: "shift"}}
 	a := answered(t, "Why did the press of hall 4 stop?", effect, other,
 		rag, known("mouse", schemas.KindMemory, "A mouse nested in the box."), known("shift", schemas.KindMemory, "The night shift was one man short."))
-	if cause := strings.Index(a.Text, "rag in the duct"); cause < 0 || strings.Index(a.Text, "night shift") < cause || strings.Contains(a.Text, "mouse") {
+	cause, behind, elsewhere := strings.Index(a.Text, "rag in the duct"), strings.Index(a.Text, "night shift"), strings.Index(a.Text, "mouse")
+	if cause < 0 || behind < cause || elsewhere >= 0 && elsewhere < behind {
 		t.Errorf("answered %q", a.Text)
 	}
 }
@@ -285,7 +286,7 @@ func TestTheLatestAnswers(t *testing.T) {
 }
 
 // TestALongNoteAnswers: a note that speaks of many things answers with the sentence that bears on the question, and with
-// nothing where none does; "why" gets the cause that the note gives behind what happened.
+// a warning where none does; "why" gets the cause that the note gives behind what happened.
 func TestALongNoteAnswers(t *testing.T) {
 	t.Parallel()
 	w := open(t, nil)
@@ -308,8 +309,9 @@ func TestALongNoteAnswers(t *testing.T) {
 	} {
 		got, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: question})
 		must(t, err)
-		if !strings.Contains(got.Answer.Text, want) || (got.Answer.Text == "") != (want == "") {
-			t.Errorf("%s answered %q, want %q", question, got.Answer.Text, want)
+		warned := strings.Contains(fmt.Sprint(got.Warnings), "none of them clearly answers")
+		if !strings.Contains(got.Answer.Text, want) || want == "" && got.Answer.Text != "" && !warned {
+			t.Errorf("%s answered %q, want %q, with %q", question, got.Answer.Text, want, got.Warnings)
 		}
 	}
 }

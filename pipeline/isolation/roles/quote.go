@@ -4,70 +4,78 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/sentences"
+	"satchel/pipeline/infra/days"
+	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
 
-// quotation is an item of the pack. Where the plan has several steps, it is a sentence or a passage of one.
+// quotation is an item of the pack, as the pack shows it.
 type quotation struct {
 	evidence
 	id, text, speaker string
-	writer            string // agent that recorded it
-	note              bool   // no document, code or commit
-	sum, part         bool   // a summary; a part of an item
-	relevance         float64
-	made              time.Time // no later than it was recorded
+	writer            string  // agent that recorded it
+	note, summary     bool    // no document, code or commit; a summary
+	score             float64 // the pack's: the probability that it answers
+	made              time.Time
 	trust             float64
 	words             map[string]bool
 	vector            []float32
+	near              []float64 // to each step of the plan
 }
 
-// extract answers with what the pack shows, word for word: each step with what answers it, the best first. Of
-// notes that are about the same thing the newest comes first.
+// extract answers with what the pack shows, word for word, in the order of the scores: each quotation for the step that it is
+// nearest to.
 func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, error) {
-	invocation, err := st.invocation(Extractive, map[string]float64{"least_relevance": leastRelevance, "least_score": leastScore}, st.view)
+	invocation, err := st.invocation(Extractive, map[string]float64{"least_share": leastShare, "least_near": leastNear}, st.view)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &quotes{plan: st.view.Fields().Plan, now: st.started}
-	if c.list, err = st.quotations(ctx, len(c.plan) > 1); err != nil {
+	plan := st.view.Fields().Plan
+	list, err := st.quotations(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.read(ctx, st); err != nil {
+	if err := st.measure(ctx, plan, list); err != nil {
 		return nil, nil, err
 	}
-	if len(c.plan) == 1 {
-		c.dropFar(st.causes())
+	steps := make([][]*quotation, len(plan))
+	for _, q := range list {
+		nearest := slices.Index(q.near, slices.Max(q.near))
+		steps[nearest] = append(steps[nearest], q)
 	}
-	w := st.writer()
-	var later []string
-	answered := map[string]bool{}
-	for s, of := range c.assign() {
-		front := c.newest(s, of)
-		for _, i := range front {
-			q := &c.list[i]
-			w.add(q.text, q.speaker, c.plan[s].ID, []evidence{q.evidence})
-			answered[c.plan[s].ID] = true
-			if first := &c.list[front[0]]; i != front[0] && c.replaces(q, first) {
+	w, warnings, later := st.writer(), []string(nil), []string(nil)
+	answers := map[string]bool{} // by step
+	for i, of := range steps {
+		of = st.newestFirst(plan[i].Question, worth(of))
+		for _, q := range of {
+			w.add(q.text, q.speaker, plan[i].ID, []evidence{q.evidence})
+			if q.replaces(of[0]) {
 				later = append(later, fmt.Sprintf("%s [%d]", q.where, w.numbers[q.id]))
+			}
+			for s := range plan {
+				answers[plan[s].ID] = answers[plan[s].ID] || len(plan) == 1 || q.near[s] >= leastNear
 			}
 		}
 	}
 	a := w.answer(invocation)
-	a.Unanswered = slices.DeleteFunc(a.Unanswered, func(id string) bool {
-		s := slices.IndexFunc(c.plan, func(p schemas.PlanStep) bool { return p.ID == id })
-		return slices.ContainsFunc(c.scores[s], func(score float64) bool { return score >= leastScore })
-	})
+	a.Unanswered = nil
+	for _, s := range plan {
+		if !answers[s.ID] {
+			a.Unanswered = append(a.Unanswered, s.ID)
+		}
+	}
 	a.Invocation.AnswerSHA256, a.Invocation.AnswerTokens = digest([]byte(a.Text)), st.cfg.Tokens(a.Text)
-	var warnings []string
-	if len(a.Sentences) > 0 && !c.clear {
-		warnings = append(warnings, "synthesizer: these quotations come closest; none of them clearly answers the task")
+	if len(list) > 0 && list[0].score < clearly {
+		warnings = append(warnings, "synthesizer: these quotations come closest; none of them clearly answers the task: "+
+			fmt.Sprintf("the best score is %.2f", list[0].score))
 	}
 	if len(later) > 0 {
 		warnings = append(warnings, "synthesizer: a later note is about the same: "+strings.Join(later, ", "))
@@ -75,9 +83,9 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 	return a, warnings, nil
 }
 
-// quotations are the items of the pack that may be quoted, best first. What looks injected is none, nor is a tool unless one
-// is asked for. Where a name of the question is nowhere, there are none.
-func (st *step) quotations(ctx context.Context, apart bool) ([]quotation, error) {
+// quotations are the items of the pack that may be quoted, best score first. What looks injected is none, nor is a tool unless
+// one is asked for. Where a name of the task is nowhere, there are none.
+func (st *step) quotations(ctx context.Context) ([]*quotation, error) {
 	if preamble, _, _ := strings.Cut(st.context.Payload.Text, "\n## "); strings.Contains(preamble, "\n"+candidate.NothingMentions) {
 		return nil, nil
 	}
@@ -89,17 +97,21 @@ func (st *step) quotations(ctx context.Context, apart bool) ([]quotation, error)
 	for i := range records {
 		byID[records[i].ID] = &records[i]
 	}
-	relevance := ofItems(st.context, func(it *schemas.ContextItem) float64 { return it.Evidence.Bears })
-	zone, places := st.zone(), places(st.context)
-	speakers := st.speakers()
-	var list []quotation
+	shown := ofItems(st.context, func(it *schemas.ContextItem) *schemas.ContextItem { return it })
+	zone, speakers, asked := st.zone(), st.speakers(), mentions(st.req.Task)
+	var list []*quotation
 	for i, snippet := range st.view.Fields().Snippets {
-		r := byID[snippet.ItemID]
-		if r == nil || snippet.Flagged == schemas.FlagInjection || r.Kind == schemas.KindTool && !toolAsked.MatchString(st.req.Task) {
+		r, it := byID[snippet.ItemID], shown[snippet.ItemID]
+		if r == nil || it == nil || snippet.Flagged == schemas.FlagInjection || rivals(asked, snippet.Text) ||
+			r.Kind == schemas.KindTool && !toolAsked.MatchString(st.req.Task) {
 			continue
 		}
-		q := quotation{evidence: evidence{snippet: i, span: &schemas.Span{End: len(snippet.Text)}, where: places[r.ID]}, id: r.ID, text: snippet.Text, writer: r.Author, relevance: relevance[r.ID],
-			note: places[r.ID] == "" && r.Kind != schemas.KindCode && r.Kind != schemas.KindCommit, sum: r.Kind == schemas.KindSummary, made: r.CreatedAt, trust: trustOf(r)}
+		q := &quotation{
+			evidence: evidence{snippet: i, span: &schemas.Span{End: len(snippet.Text)}, where: it.Where},
+			id:       r.ID, text: snippet.Text, writer: r.Author, summary: r.Kind == schemas.KindSummary,
+			note:  it.Where == "" && r.Kind != schemas.KindCode && r.Kind != schemas.KindCommit,
+			score: it.Score, made: r.CreatedAt, trust: trustOf(r),
+		}
 		if r.RecordedAt.Before(q.made) { // a writer may name any day
 			q.made = r.RecordedAt
 		}
@@ -109,37 +121,22 @@ func (st *step) quotations(ctx context.Context, apart bool) ([]quotation, error)
 		if q.note {
 			q.where = r.CreatedAt.In(zone).Format("2 January 2006")
 		}
-		far := q.note && q.relevance < leastRelevance
-		list = append(list, q.parts((apart || far) && len(snippet.Text) > longNote)...)
+		list = append(list, q)
 	}
-	list = slices.DeleteFunc(list, func(q quotation) bool { return q.sum && slices.ContainsFunc(list, q.repeats) })
-	slices.SortStableFunc(list, func(a, b quotation) int { return cmp.Compare(b.relevance, a.relevance) })
+	list = slices.DeleteFunc(list, func(q *quotation) bool { return q.summary && slices.ContainsFunc(list, q.repeats) })
+	slices.SortStableFunc(list, func(a, b *quotation) int { return cmp.Compare(b.score, a.score) })
+	left := len(st.view.Fields().Plan) * quotedTokens // a pack for a model has more
+	for i, q := range list {
+		if left -= st.cfg.Tokens(q.text); left < 0 && i > 0 {
+			return list[:i], nil
+		}
+	}
 	return list, nil
 }
 
 // repeats reports whether a summary says again what another item says.
-func (q *quotation) repeats(other quotation) bool {
-	return !other.sum && strings.Contains(q.text, other.text)
-}
-
-// parts are the sentences of a note, or the passages of what else it is, or all of it.
-func (q *quotation) parts(apart bool) []quotation {
-	if !apart {
-		return []quotation{*q}
-	}
-	spans := sentences.Split(q.text)
-	if !q.note {
-		spans = sentences.Blocks(q.text, 0, true)
-	}
-	var out []quotation
-	for _, span := range spans {
-		if part := q.text[span.Start:span.End]; strings.Trim(part, candidate.Ellipsis+" \n") != "" {
-			one := *q
-			one.text, one.span, one.part = part, &span, true
-			out = append(out, one)
-		}
-	}
-	return out
+func (q *quotation) repeats(other *quotation) bool {
+	return !other.summary && strings.Contains(q.text, other.text)
 }
 
 // trustOf is the trust of an item.
@@ -150,18 +147,134 @@ func trustOf(r *schemas.Record) float64 {
 	return *r.Trust
 }
 
-// causes are the links from what the pack shows to its causes.
-func (st *step) causes() map[string][]string {
-	out := map[string][]string{}
-	if graph := st.context.Payload.Explainability.CausalGraph; graph != nil {
-		for _, e := range graph.Edges {
-			if e.Rel == schemas.RelCausedBy {
-				out[e.From] = append(out[e.From], e.To)
+// measure takes in the words and vectors of the quotations, and how near each is to each step: half by the step's words that it
+// has, by how rare they are here, half by meaning.
+func (st *step) measure(ctx context.Context, plan []schemas.PlanStep, list []*quotation) error {
+	texts, seen := make([]string, 0, len(plan)+len(list)), map[string]float64{}
+	for _, s := range plan {
+		texts = append(texts, s.Question)
+	}
+	for _, q := range list {
+		texts, q.words = append(texts, q.text), map[string]bool{}
+		for _, w := range keyword.Analyze(q.speaker + " " + q.text) {
+			if !q.words[w] {
+				q.words[w] = true
+				seen[w]++
 			}
+		}
+	}
+	vectors, err := st.cfg.Embedder.Embed(ctx, texts)
+	if err != nil || len(vectors) != len(texts) {
+		return &schemas.Error{Code: schemas.CodeEmbedding, Message: "the question and the context could not be embedded"}
+	}
+	for s := range plan {
+		words := keyword.Analyze(plan[s].Question)
+		for i, q := range list {
+			q.vector = vectors[len(plan)+i]
+			whole, common := math.SmallestNonzeroFloat64, 0.
+			for _, w := range words {
+				rarity := math.Log(1 + float64(len(list)+1)/(seen[w]+1))
+				if whole += rarity; q.words[w] {
+					common += rarity
+				}
+			}
+			q.near = append(q.near, (common/whole+max(0, cosine(vectors[s], q.vector)))/2)
+		}
+	}
+	return nil
+}
+
+func cosine(a, b []float32) float64 {
+	sum := 0.0
+	for i := range min(len(a), len(b)) {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+// worth leaves out what scores far less than the best of a step, where that clearly answers. A later note about the same thing
+// stays, and so do documents, code and commits where one is the best: the pack chose them by their passages.
+func worth(list []*quotation) []*quotation {
+	if len(list) == 0 || list[0].score < clearly {
+		return list
+	}
+	first := list[0]
+	return slices.DeleteFunc(list, func(q *quotation) bool {
+		return q.score < leastShare*first.score && (q.note || first.note) && !q.replaces(first)
+	})
+}
+
+// newestFirst puts the later notes that are about the same thing as the first of a step before it, the newest first: those that
+// have the names of the question that the first has, and half of its words. Where the question names a day, none is moved.
+func (st *step) newestFirst(question string, list []*quotation) []*quotation {
+	if len(list) == 0 || len(days.Find(question, st.started)) > 0 {
+		return list
+	}
+	words, names := list[0].has(keyword.Analyze(question)), list[0].has(namesIn(question))
+	var later, rest []*quotation
+	for _, q := range list {
+		if q.replaces(list[0]) && len(q.has(names)) == len(names) && float64(len(q.has(words))) >= leastShared*float64(len(words)) {
+			later = append(later, q)
+		} else {
+			rest = append(rest, q)
+		}
+	}
+	slices.SortStableFunc(later, func(a, b *quotation) int { return b.made.Compare(a.made) })
+	return append(later, rest...)
+}
+
+// replaces reports whether a note is later than another about the same thing, of the same writer, and is trusted no less.
+func (q *quotation) replaces(other *quotation) bool {
+	return q.note && other.note && q.writer == other.writer && q.made.After(other.made) && q.trust >= other.trust &&
+		cosine(q.vector, other.vector) >= leastSame
+}
+
+// has returns those of the words that stand there.
+func (q *quotation) has(words []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !q.words[w] })
+}
+
+// namesIn returns the words of a question that have a capital, but for the first word, or a digit.
+func namesIn(question string) []string {
+	var out []string
+	for i, w := range strings.Fields(question) {
+		if strings.ContainsFunc(w, func(r rune) bool { return i > 0 && unicode.IsUpper(r) || unicode.IsDigit(r) }) {
+			out = append(out, keyword.Analyze(w)...)
 		}
 	}
 	return out
 }
 
-// toolAsked finds that a question is about what to call, or how to do something.
-var toolAsked = regexp.MustCompile(`(?i)\b(?:tools?|functions?|commands?|apis?|endpoints?|scripts?|call|invoke|how (?:do|can|could|should|would|to))\b`)
+var (
+	// numbered finds what a text names by a number or an identifier: "recipe 42", "#17", "INV-1042".
+	numbered = regexp.MustCompile(`(?i)([\p{L}_-]*[\p{L}#_-])\s*(?:(?:no\.?|nr\.?|number)\s*)?#?(\d+(?:[.,:/-]?\w+)*)`)
+
+	// toolAsked finds that a question is about what to call, or how to do something.
+	toolAsked = regexp.MustCompile(`(?i)\b(?:tools?|functions?|commands?|apis?|endpoints?|scripts?|call|invoke|how (?:do|can|could|should|would|to))\b`)
+)
+
+// mentions are the numbers that a text gives to each noun. Stop words and months have none.
+func mentions(text string) map[string][]string {
+	out := map[string][]string{}
+	for _, m := range numbered.FindAllStringSubmatch(text, -1) {
+		if noun := keyword.Analyze(m[1]); (len(noun) == 1 || m[1] == "#") && !days.IsName(m[1]) {
+			kind := strings.Join(noun, "")
+			out[kind] = append(out[kind], strings.ToLower(m[2]))
+		}
+	}
+	return out
+}
+
+// rivals reports whether a text has other numbers for what is asked for by one, and that one nowhere.
+func rivals(asked map[string][]string, text string) bool {
+	here, rival := mentions(text), false
+	for kind, values := range asked {
+		for _, v := range here[kind] {
+			if slices.Contains(values, v) {
+				return false
+			}
+			rival = true
+		}
+	}
+	return rival
+}

@@ -1,12 +1,19 @@
 package roles_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"satchel/pipeline/isolation/roles"
+	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
 
@@ -62,6 +69,124 @@ func (w *world) ask(t *testing.T, task string) schemas.RunReply {
 	got, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: task})
 	must(t, err)
 	return got
+}
+
+// told is a conversation of test/talk, and its questions that have an answer in it.
+func told(t *testing.T, name string) (turns []schemas.MemoryItem, questions []labelled) {
+	t.Helper()
+	read := func(file string, line func(raw []byte)) {
+		raw, err := os.ReadFile(filepath.Join("..", "..", "..", "test", "talk", name, file))
+		must(t, err)
+		for l := range bytes.Lines(raw) {
+			line(l)
+		}
+	}
+	read("memories.jsonl", func(raw []byte) {
+		var m struct {
+			ID, Session, Speaker, Text string
+			TS                         time.Time
+		}
+		must(t, json.Unmarshal(raw, &m))
+		turns = append(turns, schemas.MemoryItem{ID: m.ID, Type: schemas.Episodic, Kind: schemas.KindMemory, Session: m.Session, Seq: int64(len(turns)),
+			Speaker: m.Speaker, CreatedAt: m.TS, SecurityLabel: []string{"level:internal"}, Content: schemas.TextContent(m.Text)})
+	})
+	read("queries.jsonl", func(raw []byte) {
+		var q labelled
+		must(t, json.Unmarshal(raw, &q))
+		if len(q.Relevant) > 0 {
+			questions = append(questions, q)
+		}
+	})
+	return turns, questions
+}
+
+// labelled is a question with the items that answer it.
+type labelled struct {
+	Text     string
+	Relevant []string
+}
+
+// sections are those of Satchel's own documents.
+func sections(t *testing.T) (list []schemas.MemoryItem) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*.md"))
+	must(t, err)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		must(t, err)
+		for n, text := range strings.Split(string(raw), "\n## ") {
+			item := known(fmt.Sprintf("doc:%s:%d", filepath.Base(file), n), schemas.KindKnowledge, text)
+			item.Provenance.SourceURI = fmt.Sprintf("file:%s:%d", filepath.Base(file), n+1)
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
+// TestQuotesWhatThePackFound: the quotations are the items of the pack, best score first, and so a question in other words than
+// memory's gets what answers it about as often as the pack has it, and seldom a document in its place.
+func TestQuotesWhatThePackFound(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	turns, questions := told(t, "clinic-1")
+	w.remember(t, slices.Concat(crowd(400), turns, sections(t))...)
+	said := map[string][]string{}
+	for i := range turns {
+		said[turns[i].ID] = keyword.Analyze(turns[i].Speaker + " " + turns[i].Content.Text())
+	}
+	asked, shown, quoted, documents := 0, 0, 0, 0
+	for _, q := range questions {
+		shares := func(id string) bool {
+			return slices.ContainsFunc(keyword.Analyze(q.Text), func(term string) bool { return slices.Contains(said[id], term) })
+		}
+		if slices.ContainsFunc(q.Relevant, shares) {
+			continue
+		}
+		got := w.ask(t, q.Text)
+		pack, err := w.cfg.Packs.OpenPack(t.Context(), as(t, "x", schemas.Internal), got.PackID)
+		must(t, err)
+		scores := map[string]float64{}
+		for _, section := range pack.Payload.Pack.Sections {
+			for i := range section.Items {
+				scores[section.Items[i].ID] = section.Items[i].Score
+			}
+		}
+		var cited []string
+		for i := range got.Answer.Sentences {
+			cited = append(cited, got.Answer.Sentences[i].Citations[0].ItemID)
+		}
+		if moved := strings.Contains(fmt.Sprint(got.Warnings), "a later note"); !moved && len(cited) > 2 && scores[cited[0]] < scores[cited[len(cited)-1]] {
+			t.Errorf("%s: quoted %v of scores %v", q.Text, cited, scores)
+		}
+		answers := func(id string) bool { return slices.Contains(q.Relevant, id) }
+		asked++
+		if slices.ContainsFunc(slices.Collect(maps.Keys(scores)), answers) {
+			shown++
+		}
+		if at := slices.IndexFunc(cited, answers); at >= 0 {
+			quoted++
+		} else if len(cited) > 0 && strings.HasPrefix(cited[0], "doc:") {
+			documents++
+		}
+	}
+	if asked < 40 || 4*quoted < asked || 10*quoted < 9*shown || 10*documents > asked {
+		t.Errorf("of %d questions in other words the pack shows what answers %d; %d are quoted it, and %d a document first", asked, shown, quoted, documents)
+	}
+}
+
+// TestAFewQuotationsStandForAModel: where a model gives no answer, not all of the pack that it was shown is quoted.
+func TestAFewQuotationsStandForAModel(t *testing.T) {
+	t.Parallel()
+	var e endpoint
+	w := open(t, func(cfg *roles.Config) {
+		cfg.Model = e.open(t, func(string) (string, int) { return "", 500 })
+	})
+	turns, questions := told(t, "clinic-1")
+	w.remember(t, turns...)
+	got := w.ask(t, questions[0].Text)
+	if n := got.Answer.Invocation.AnswerTokens; n == 0 || n > 600 || got.Metrics.TokenActual < 2*n {
+		t.Errorf("%d tokens are quoted of a pack of %d", n, got.Metrics.TokenActual)
+	}
 }
 
 // TestTheNewestIsGiven: of a fact that changed the newest comes first, with its day, in whatever words it is said; in a

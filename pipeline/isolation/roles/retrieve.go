@@ -15,7 +15,7 @@ func (st *step) retrieve(ctx context.Context, reply *schemas.RoleReply) error {
 		Payload: schemas.RequestPayload{
 			Query: schemas.Query{Text: st.req.Task}, Session: st.req.Session, TZ: st.req.TZ, Purpose: st.s.Purpose(), TokenBudget: st.req.TokenBudget,
 			MinPosition: st.req.MinPosition, IncludeScores: true, Repeat: schemas.RepeatFull, Compaction: schemas.CompactionAuto,
-			IncludeGraph: true, Fill: true,
+			Fill: true,
 		},
 	}
 	if req.Payload.TokenBudget == 0 && st.req.Plan != nil {

@@ -2,15 +2,18 @@ package roles
 
 // What is quoted, and in which order.
 const (
-	quotedTokens   = 300  // of a pack for each step of the plan, where no model reads it
-	leastRelevance = 0.13 // of an item that is quoted for itself
-	leastSame      = 0.45 // cosine of two texts about the same thing
-	leastLater     = 0.1  // of the score of the best quotation, for a later one to come before it
-	leastShared    = 0.5  // of the question's words in the best quotation, for the same
-	closeLater     = 0.7  // of the best score of the later ones, for the newest to come first
-	leastAlone     = 0.5  // of the question's words, in a sentence of a long note that as a whole does not bear on it
-	leastMeaning   = 0.35 // cosine of it with the question
-	clearWords     = 0.3  // of the question's words, in a note that clearly answers
-	leastScore     = 0.3  // of a quotation for one of several steps
-	longNote       = 240  // bytes of a text from which it is taken apart for several steps
+	// quotedTokens is of a pack for each step of the plan, where no model reads it, in tokens. On test/talk, every second
+	// question, packs of 300, 400, 500 and 600 tokens (satchel ask --fill) have what answers .84, .87, .88 and .88 of the questions
+	// that share words with it, and .41, .49, .56 and .57 of the others.
+	quotedTokens = 400
+
+	// leastShare is of a step's best score, where that clearly answers. None of these questions has such a best. Of 20 notes
+	// that changed among 4,468 items, 18 have the newest quoted first whatever it is: in 312 tokens with 0, 101 with .05, 29 with
+	// .1. With .1 a cause of a cause is left out.
+	leastShare = 0.05
+
+	clearly     = 0.5  // score of a quotation that clearly answers: more likely than not
+	leastNear   = 0.3  // of a quotation to a step of several, for the step to be answered
+	leastSame   = 0.45 // cosine of two texts about the same thing
+	leastShared = 0.5  // of the question's words in the best quotation, for a later one to come before it
 )
