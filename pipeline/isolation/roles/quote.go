@@ -52,6 +52,7 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 		steps[nearest] = append(steps[nearest], q)
 	}
 	w, warnings, later := st.writer(), []string(nil), []string(nil)
+	w.lines = true               // they are no text that goes on
 	answers := map[string]bool{} // by step
 	for i, of := range steps {
 		of = st.newestFirst(plan[i].Question, worth(of))
