@@ -55,6 +55,8 @@ type Config struct {
 	Private  keyword.Index
 	PDP      policies.PDP
 	Embedder embed.Embedder
+	Encoder  embed.Embedder // of questions, by the sentence encoder; nil: there is none
+	Encoded  vector.Index   // the vectors that it made of items
 
 	Zone *time.Location // whose days a request means that names no zone; default UTC
 
@@ -162,7 +164,7 @@ func New(cfg Config) (*Engine, error) {
 	cfg.fill()
 	e, errs := &Engine{shown: session.New(cfg.Repeat)}, make([]error, 5)
 	e.selector, errs[0] = selection.New(selection.Config{
-		Items: cfg.Items, Keyword: cfg.Keyword, Vector: cfg.Vector, Graph: cfg.Graph, Private: cfg.Private, Embedder: cfg.Embedder,
+		Items: cfg.Items, Keyword: cfg.Keyword, Vector: cfg.Vector, Graph: cfg.Graph, Private: cfg.Private, Embedder: cfg.Embedder, Encoder: cfg.Encoder, Encoded: cfg.Encoded,
 		Weights: cfg.Weights, Disable: cfg.Disable, Profiles: cfg.Profiles,
 		Standard: cfg.Standard, Tenants: cfg.Tenants, Clock: cfg.Clock, Deadline: cfg.Retrieval,
 	})
@@ -193,8 +195,8 @@ func passageConfig(cfg *Config) passage.Config {
 	if cfg.Keyword != nil {
 		out.Frequencies = cfg.Keyword
 	}
-	if cfg.Vector != nil {
-		out.Passages = timely{cfg.Vector, cfg.Retrieval}
+	if cfg.Encoded != nil {
+		out.Passages = timely{cfg.Encoded, cfg.Retrieval}
 	}
 	if v, ok := cfg.Embedder.(passage.Vectors); ok {
 		out.Vectors = v

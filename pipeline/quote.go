@@ -28,13 +28,13 @@ func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranke
 		return false, nil
 	}
 	asked := ranked.Vector
-	if !slices.Contains(ranked.Sources, retrieve.NameVector) { // it did not answer a moment ago
+	if !slices.Contains(ranked.Sources, retrieve.NameEncoder) { // it did not answer a moment ago
 		asked = nil
 	}
 	by, search := e.counter(q.Model), plan.query(plan.Asked)
 	ranking := e.passages.Score(ctx, req.Scope, passage.Query{
 		Text: req.Query, Filter: search.Filter, Population: search.Population, Prefer: req.Options.Prefer.Kinds(),
-		Vector: asked, Model: ranked.Embedding,
+		Vector: asked,
 	}, cs)
 	chosen := req.Query != "" && req.Options.Repeat != schemas.RepeatStable // else the same text whatever is asked
 	if chosen {

@@ -106,7 +106,7 @@ type ContextItem struct {
 
 // RetrievalEvidence says why an item was found and ranked where it is.
 type RetrievalEvidence struct {
-	Retriever        string             `json:"retriever"`       // keyword, vector, graph, tool-rag, recency; the strongest one
+	Retriever        string             `json:"retriever"`       // keyword, vector, encoder, graph, tool-rag, recency; the strongest one
 	Query            string             `json:"query,omitempty"` // the question, its first 256 characters; not in the log
 	Filters          map[string]string  `json:"filters"`
 	Reranker         string             `json:"reranker"`

@@ -66,9 +66,11 @@ type Evidence struct {
 	Words     float64 // share of the weight of the question's words that the item's words come close to
 	NearWords float64 // Words of the neighbour that has the most
 	Cosine    float64 // of the item's vector and the question's
+	Encoded   float64 // Cosine by the sentence encoder
 	Dated     float64 // how near it was recorded to the time that the question names
 	ByWords   bool    // words were compared
 	ByMeaning bool    // vectors were compared
+	ByEncoder bool    // those of the sentence encoder, too
 	Bears     float64 // how much all this says that the item bears on the question, whatever else was found; floors read it
 }
 

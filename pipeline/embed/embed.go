@@ -43,9 +43,8 @@ type Cosines string
 
 // The kinds of cosines.
 const (
-	Uncalibrated Cosines = ""        // of a model that nobody has measured: relevance goes by words
-	OfTable      Cosines = "table"   // questions and items by the static table
-	OfEncoder    Cosines = "encoder" // questions and items by the sentence encoder beside the table
+	Uncalibrated Cosines = ""      // of a model that nobody has measured: relevance goes by words
+	OfTable      Cosines = "table" // questions and items by the static table
 )
 
 // Questions embeds questions for the vectors that a tenant's searches compare at present.

@@ -113,7 +113,7 @@ func confidence(r *candidate.Visible) float64 {
 // spoke for it most.
 func retrievers(c *candidate.Candidate, source schemas.SourceType) (all, strongest string) {
 	best := math.Inf(-1)
-	for _, name := range []string{"keyword", "vector", "graph", "recency"} {
+	for _, name := range []string{"keyword", "vector", "encoder", "graph", "recency"} {
 		ch, ok := c.Channels.Of(name)
 		if !ok || ch.Rank == 0 {
 			continue
@@ -129,7 +129,7 @@ func retrievers(c *candidate.Candidate, source schemas.SourceType) (all, stronge
 	if all == "" {
 		return "neighbour", "graph" // it stands beside what was found in its session
 	}
-	if source == schemas.SourceTool && (strongest == "keyword" || strongest == "vector") {
+	if source == schemas.SourceTool && (strongest == "keyword" || strongest == "vector" || strongest == "encoder") {
 		strongest = "tool-rag"
 	}
 	return all, strongest

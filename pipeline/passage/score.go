@@ -30,7 +30,6 @@ type Query struct {
 	Filter     schemas.Filter // what was searched
 	Population schemas.Filter // the items that the principal may see
 	Vector     []float32      // of the question, for the stored passages; nil: they have none, or none that counts
-	Model      string         // that made it
 	Prefer     []schemas.Kind // where the asker expects the answer; none: anywhere
 }
 
@@ -135,6 +134,9 @@ func logit(p float64) float64 {
 func (w *scoring) unit(c *candidate.Candidate, a *analysis) float64 {
 	words, _ := c.Channels.Of("keyword")
 	vectors, _ := c.Channels.Of("vector")
+	if encoded, ok := c.Channels.Of("encoder"); ok {
+		vectors.Z = (vectors.Z + encoded.Z) / 2
+	}
 	score := (1-dense)*words.Z + dense*vectors.Z + standing(c)
 	for i := range w.cues {
 		score += w.cues[i].item(c.Kind)
@@ -158,7 +160,11 @@ func (w *scoring) score() {
 	groups := w.groups()
 	w.weigh(groups)
 	byTerms := w.mix(w.match(groups), "keyword")
-	similar := w.mix(w.cosines(), "vector")
+	by := "vector"
+	if w.stored() {
+		by = "encoder"
+	}
+	similar := w.mix(w.cosines(), by)
 	cues := w.cued()
 	share := dense
 	if !w.reads() {
@@ -262,13 +268,13 @@ func (w *scoring) storedCosines() []float64 {
 		}
 	}
 	stored, err := w.reader.cfg.Passages.ScoreChunks(w.ctx, w.scope, vector.Query{
-		Vector: w.query.Vector, Model: w.query.Model, Axis: vector.AxisPassage, Filter: w.query.Filter, Population: w.query.Population.Settled()}, ids)
+		Vector: w.query.Vector, Axis: vector.AxisPassage, Filter: w.query.Filter, Population: w.query.Population.Settled()}, ids)
 	if err != nil {
 		w.ranking.Err, stored = err, nil
 	}
 	out := make([]float64, len(w.ranking.list))
 	for i, entry := range w.ranking.list {
-		item, _ := w.cs[entry.at].Channels.Of("vector")
+		item, _ := w.cs[entry.at].Channels.Of("encoder")
 		out[i] = item.Score
 		p, a := w.passage(i)
 		if at, asked := place[entry.at]; asked && at < len(stored) && len(stored[at]) == len(a.parts) && stored[at][entry.part].Span == p.span {

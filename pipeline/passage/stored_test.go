@@ -22,7 +22,7 @@ type storedPassages struct {
 }
 
 func (s *storedPassages) ScoreChunks(_ context.Context, _ scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
-	if q.Axis != vector.AxisPassage || q.Model != "model@1" {
+	if q.Axis != vector.AxisPassage {
 		return nil, errors.New("asked for something else")
 	}
 	s.asked = append(s.asked, ids...)
@@ -64,7 +64,7 @@ func first(t *testing.T, s *storedPassages, change func(*candidate.Candidate)) i
 	cs := []candidate.Candidate{item(t, "q", schemas.KindCode, queueConfig, nil)}
 	change(&cs[0])
 	r := reader(t, Config{Passages: s})
-	ranking := r.Score(t.Context(), system(t), Query{Text: "zebra", Vector: []float32{1}, Model: "model@1"}, cs)
+	ranking := r.Score(t.Context(), system(t), Query{Text: "zebra", Vector: []float32{1}}, cs)
 	if !errors.Is(ranking.Err, s.err) {
 		t.Errorf("%v, want %v", ranking.Err, s.err)
 	}

@@ -193,6 +193,9 @@ func (s *Selector) plan(p *Pool) []retrieve.Answer {
 	if s.vector != nil && len(p.search.Vector) > 0 && q.Type != schemas.QueryKeyword {
 		out = append(out, retrieve.Answer{Retriever: s.vector})
 	}
+	if len(p.search.Encoded) > 0 {
+		out = append(out, retrieve.Answer{Retriever: s.encoder})
+	}
 	if len(out) == 0 {
 		out = append(out, retrieve.Answer{Retriever: s.recency})
 	}

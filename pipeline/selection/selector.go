@@ -46,6 +46,8 @@ type Config struct {
 	Graph    graph.Store
 	Private  keyword.Index // whole texts of items that policy shows in part; see retrieve.Private
 	Embedder embed.Embedder
+	Encoder  embed.Embedder // of sentences; nil: there is none
+	Encoded  vector.Index   // the vectors that Encoder made of items
 
 	Weights  *rank.Weights     // nil: rank.DefaultWeights
 	Disable  []string          // names of features that are switched off
@@ -63,6 +65,7 @@ type Selector struct {
 	ranker  *rank.Ranker
 	keyword retrieve.Retriever
 	vector  retrieve.Retriever
+	encoder retrieve.Retriever // nil: there is none
 	graph   retrieve.Retriever
 	recency retrieve.Retriever
 	phrases questionPhrases
@@ -99,6 +102,9 @@ func New(cfg Config) (*Selector, error) {
 	}
 	if cfg.Vector != nil {
 		s.vector = retrieve.Vector(cfg.Vector)
+	}
+	if cfg.Encoder != nil && cfg.Encoded != nil {
+		s.encoder = retrieve.Encoder(cfg.Encoded)
 	}
 	if cfg.Graph != nil {
 		s.graph = retrieve.Graph(cfg.Graph, graphHops)
@@ -225,8 +231,11 @@ type scorer struct {
 // Score returns a retriever's scores of items.
 func (a *scorer) Score(ctx context.Context, name string, ids []string) ([]float64, error) {
 	r := a.s.keyword
-	if name == retrieve.NameVector {
+	switch name {
+	case retrieve.NameVector:
 		r = a.s.vector
+	case retrieve.NameEncoder:
+		r = a.s.encoder
 	}
 	if by, ok := r.(retrieve.Scorer); ok {
 		return by.Score(ctx, a.scope, &a.pool.search, ids)
@@ -240,7 +249,7 @@ func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([
 	if name == retrieve.NameKeyword {
 		return a.s.cfg.Keyword.ScoreTexts(ctx, a.scope, keyword.Query{Text: q.Text, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}, texts)
 	}
-	if a.pool.questions.Here == nil {
+	if name == retrieve.NameEncoder || a.pool.questions.Here == nil { // no request waits for the encoder
 		return nil, nil
 	}
 	vectors, err := a.pool.questions.Here.Embed(ctx, texts)
@@ -325,8 +334,23 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []st
 			return &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector, and the query has none"}
 		}
 	}
-	if p.questions.Cosines == embed.OfEncoder {
-		p.out.Vector = p.search.Vector
+	return s.encode(ctx, p, asked, names)
+}
+
+// encode embeds the question by the sentence encoder.
+func (s *Selector) encode(ctx context.Context, p *Pool, asked string, names []string) error {
+	q := &p.query
+	if s.encoder == nil || q.Text == "" || q.skips(retrieve.NameVector) || q.skips(retrieve.NameEncoder) {
+		return nil
+	}
+	vectors, err := s.cfg.Encoder.Embed(ctx, []string{with(asked, names)})
+	switch {
+	case err == nil && len(vectors) == 1 && !zero(vectors[0]):
+		p.search.Encoded, p.out.Vector = vectors[0], vectors[0]
+	case ctx.Err() != nil:
+		return deadline(ctx)
+	case err != nil:
+		p.out.Warnings = append(p.out.Warnings, "encoder: the query could not be encoded")
 	}
 	return nil
 }

@@ -46,9 +46,9 @@ func chanceTerms(r *row) [3]float64 {
 
 // reportChances fits the chances, draws how they hold on each conversation when it is left out and on the sets that are
 // scored alone, and returns them as Go source.
-func reportChances(rows, scored []row, diagram io.Writer) string {
+func reportChances(name string, rows, scored []row, diagram io.Writer) string {
 	var out strings.Builder
-	out.WriteString("\n// chances returns the measured ones.\nfunc chances() [groups]Chance {\n\treturn [groups]Chance{\n")
+	fmt.Fprintf(&out, "\n// %[1]s returns the measured ones.\nfunc %[1]s() [groups]Chance {\n\treturn [groups]Chance{\n", name)
 	for _, g := range chanceGroups() {
 		of := slices.DeleteFunc(slices.Clone(rows), func(r row) bool {
 			return r.foreign && !g.foreign || !slices.Contains(g.sets, r.set)

@@ -18,10 +18,18 @@ type model struct {
 	see           func(e candidate.Evidence) candidate.Evidence
 }
 
-func models() []model {
+func models(encoded bool) []model {
+	all := func(e candidate.Evidence) candidate.Evidence { return e }
+	if encoded {
+		return []model{
+			{"Both", "of items whose words and vectors are compared", []string{"Bias", "Words", "Cosine", "Product", "Encoded", "EncodedSquared", "Near", "Dated"}, all},
+			{"ByMeaning", "of items whose vectors alone are compared", []string{"Bias", "Cosine", "CosineSquared", "Encoded", "EncodedSquared", "Dated"},
+				func(e candidate.Evidence) candidate.Evidence { e.ByWords = false; return e }},
+		}
+	}
 	return []model{
 		{"Both", "of items whose words and vectors are compared", []string{"Bias", "Words", "Cosine", "Product", "Near", "Dated"},
-			func(e candidate.Evidence) candidate.Evidence { return e }},
+			all},
 		{"ByWords", "of items whose words alone are compared", []string{"Bias", "Words", "WordsSquared", "Near", "Dated"},
 			func(e candidate.Evidence) candidate.Evidence { e.ByMeaning = false; return e }},
 		{"ByMeaning", "of items whose vectors alone are compared", []string{"Bias", "Cosine", "CosineSquared", "Dated"},

@@ -3,9 +3,9 @@
 //
 //	go run ./test/calibrate -data DIR > pipeline/selection/rank/calibration.go
 //	go run ./test/calibrate -data DIR -encoder > pipeline/selection/rank/calibration_encoder.go
-//	go run ./test/calibrate -data test/talk -meaning
+//	go run ./test/calibrate -data test/talk -meaning [-encoder]
 //
-// The second is for stores whose vectors the sentence encoder made. The third prints what the constants for questions in
+// The second is for stores that have the vectors of the sentence encoder, too. The third prints what the constants for questions in
 // other words find, one by one, and with each conversation left out.
 // It fits to the conversations of test/talk, which count as one set, and to the sets of DIR whose licences allow it; each
 // set counts alike. Sets that -score names are scored, and nothing is fitted to them. A question of
@@ -28,7 +28,6 @@ import (
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/embed/static"
-	"satchel/pipeline/scope"
 )
 
 // sets are those of DIR that it is fitted to.
@@ -54,11 +53,11 @@ func main() {
 	names := flag.String("sets", sets, "sets, with commas")
 	most := flag.Int("most", 1000, "questions of each set")
 	score := flag.String("score", "", "sets of the folder to score, with commas")
-	encoded := flag.Bool("encoder", false, "for vectors that the sentence encoder made")
+	encoded := flag.Bool("encoder", false, "with the sentence encoder beside the table")
 	words := flag.Bool("meaning", false, "print what the constants for questions in other words find")
 	flag.Parse()
 	if *words {
-		if err := meaning(context.Background(), *data, os.Stdout); err != nil {
+		if err := meaning(context.Background(), *data, *encoded, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -71,20 +70,11 @@ func main() {
 }
 
 func run(ctx context.Context, data string, names, scored []string, most int, encoded bool, out, diagram io.Writer) error {
-	table, err := static.New()
+	by, err := openMakers(encoded)
 	if err != nil {
 		return err
 	}
-	var by embed.Embedder = table
-	fitted := models()
-	if encoded {
-		documents, err := encoder.OpenDocuments(table, 2)
-		if err != nil {
-			return err
-		}
-		by = sentences{table, documents}
-		fitted = slices.DeleteFunc(fitted, func(m model) bool { return m.name == "ByWords" })
-	}
+	fitted := models(encoded)
 	all := make([]set, 1, 1+len(names))
 	if all[0], err = conversations(talk); err != nil {
 		return err
@@ -116,18 +106,14 @@ func run(ctx context.Context, data string, names, scored []string, most int, enc
 		}
 		others = append(others, got...)
 	}
-	name, results := "calibrations", "both, byWords, byMeaning"
+	name, chances, results := "calibrations", "chances", "both, byWords, byMeaning"
 	if encoded {
-		name, results = "encoderCalibrations", "both, byMeaning"
+		name, chances, results = "encoderCalibrations", "encoderChances", "both, byMeaning"
 	}
 	coefficients, both := report(rows, fitted, diagram)
 	bear(rows, both)
 	bear(others, both)
-	chances := reportChances(rows, others, diagram)
-	if encoded { // the chances are of what the table finds
-		chances = ""
-	}
-	_, err = fmt.Fprintf(out, source, name, results, coefficients, chances)
+	_, err = fmt.Fprintf(out, source, name, results, coefficients, reportChances(chances, rows, others, diagram))
 	return err
 }
 
@@ -142,23 +128,17 @@ func %[1]s() (%[2]s Calibration) {
 }
 %[4]s`
 
-// sentences embeds items and questions by the sentence encoder, and words by the table.
-type sentences struct {
-	*static.Embedder
-	encoder *encoder.Documents
+// makers make the vectors.
+type makers struct {
+	table   *static.Embedder
+	encoder embed.Embedder // nil: there is none
 }
 
-// Model is the encoder's.
-func (s sentences) Model() embed.Model { return s.encoder.Model() }
-
-// Embed is the encoder's.
-func (s sentences) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return s.encoder.Embed(ctx, texts)
-}
-
-// Questions are the encoder's.
-func (s sentences) Questions(context.Context, scope.Scope) embed.Questions {
-	return embed.Questions{Embedder: s.encoder, Cosines: embed.OfEncoder, Here: s.Embedder}
+func openMakers(encoded bool) (by makers, err error) {
+	if by.table, err = static.New(); err == nil && encoded {
+		by.encoder, err = encoder.Open(encoder.Config{Threads: 2})
+	}
+	return by, err
 }
 
 // depth is how many candidates of a question are looked at, best how many the calibrations are fitted to, and ranked how many
@@ -170,7 +150,7 @@ const (
 )
 
 // gather asks the questions of a set, and some of the others.
-func gather(ctx context.Context, s *set, all []set, by embed.Embedder, most int) ([]row, error) {
+func gather(ctx context.Context, s *set, all []set, by makers, most int) ([]row, error) {
 	st, err := open(ctx, s, by)
 	if err != nil {
 		return nil, err

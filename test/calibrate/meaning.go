@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"satchel/pipeline/embed/static"
 	"satchel/pipeline/selection/rank"
 )
 
@@ -20,13 +19,25 @@ type setting struct {
 }
 
 // settings are the shipped constants and each of them changed by itself.
-func settings() []setting {
+func settings(encoded bool) []setting {
 	shipped := rank.DefaultWeights().Meaning
 	out := []setting{{"shipped", shipped}}
 	add := func(name string, change func(m *rank.Meaning)) {
 		m := shipped
 		change(&m)
 		out = append(out, setting{name, m})
+	}
+	if encoded {
+		for _, v := range []float64{.6, 1} {
+			add(fmt.Sprintf("Encoder %.2f", v), func(m *rank.Meaning) { m.Encoder = v })
+		}
+		for _, v := range []float64{0, .3, .6} {
+			add(fmt.Sprintf("Session %.2f", v), func(m *rank.Meaning) { m.Session = v })
+		}
+		for _, v := range []float64{0, .3, .6} {
+			add(fmt.Sprintf("Long %.2f", v), func(m *rank.Meaning) { m.Long = v })
+		}
+		return out
 	}
 	for _, v := range []float64{.5, .7} {
 		add(fmt.Sprintf("Covered %.2f", v), func(m *rank.Meaning) { m.Covered = v })
@@ -48,16 +59,16 @@ type found struct{ recall []float64 }
 
 // meaning prints the recall of each setting on conversations, and what is left of the best of the others when one
 // conversation is left out.
-func meaning(ctx context.Context, data string, out io.Writer) error {
+func meaning(ctx context.Context, data string, encoded bool, out io.Writer) error {
 	names, err := folders(data)
 	if err != nil {
 		return err
 	}
-	by, err := static.New()
+	by, err := openMakers(encoded)
 	if err != nil {
 		return err
 	}
-	list := settings()
+	list := settings(encoded)
 	asked := make([][]found, len(names)) // by conversation
 	for n, name := range names {
 		s, err := readSet(data, name)

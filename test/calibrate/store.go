@@ -114,7 +114,7 @@ type store struct {
 	dir      string
 }
 
-func open(ctx context.Context, s *set, by embed.Embedder) (*store, error) {
+func open(ctx context.Context, s *set, by makers) (*store, error) {
 	dir, err := os.MkdirTemp("", "calibrate-")
 	if err != nil {
 		return nil, err
@@ -127,11 +127,18 @@ func open(ctx context.Context, s *set, by embed.Embedder) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	vectors, err := vecinproc.Open(vecinproc.Config{Model: by.Model().String()})
+	kept := items.New(out.db)
+	near, err := openVectors(by.table)
 	if err != nil {
 		return nil, err
 	}
-	kept, near := items.New(out.db), vector.New(vectors)
+	out.config = selection.Config{Items: kept, Keyword: words, Vector: near, Embedder: by.table}
+	if by.encoder != nil {
+		if out.config.Encoded, err = openVectors(by.encoder); err != nil {
+			return nil, err
+		}
+		out.config.Encoder = by.encoder
+	}
 	byTenant := map[string][]schemas.MemoryItem{}
 	for i := range s.memories {
 		m := &s.memories[i]
@@ -147,11 +154,10 @@ func open(ctx context.Context, s *set, by embed.Embedder) (*store, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := index(ctx, sc, list, kept, words, near, by); err != nil {
+		if err := out.index(ctx, sc, list); err != nil {
 			return nil, err
 		}
 	}
-	out.config = selection.Config{Items: kept, Keyword: words, Vector: near, Embedder: by}
 	return out, out.weigh(nil)
 }
 
@@ -184,28 +190,45 @@ func (st *store) item(s *set, m *memory, tenant string, n int) schemas.MemoryIte
 	return item
 }
 
-func index(ctx context.Context, sc scope.Scope, list []schemas.MemoryItem, kept items.Store, words keyword.Index, near vector.Index, embedder embed.Embedder) error {
+func openVectors(by embed.Embedder) (*vector.Vectors, error) {
+	x, err := vecinproc.Open(vecinproc.Config{Model: by.Model().String(), Dimensions: by.Model().Dimensions})
+	return vector.New(x), err
+}
+
+func (st *store) index(ctx context.Context, sc scope.Scope, list []schemas.MemoryItem) error {
 	var ic []items.Change
 	var kc []keyword.Change
-	var vc []vector.Change
+	vc, ec := make([]vector.Change, len(list)), make([]vector.Change, len(list))
 	texts := make([]string, len(list))
 	for i := range list {
 		texts[i] = schemas.SearchText(&list[i])
-	}
-	vectors, err := embedder.Embed(ctx, texts)
-	if err != nil {
-		return err
 	}
 	for i := range list {
 		m, at := list[i], int64(i+1)
 		text, facets := texts[i], m.Facets()
 		ic = append(ic, items.Change{Position: at, At: m.CreatedAt, Put: &schemas.Record{MemoryItem: m, Position: at, RecordedAt: m.CreatedAt, Terms: keyword.Terms(text), Facets: facets}})
 		kc = append(kc, keyword.Change{Position: at, Put: &keyword.Doc{ID: m.ID, Position: at, Text: text, Facets: facets}})
-		vc = append(vc, vector.Change{Position: at, Put: &vector.Doc{ID: m.ID, Position: at, Facets: facets,
-			Chunks: []vector.Chunk{{Vector: vectors[i]}}}})
+		vc[i] = vector.Change{Position: at, Put: &vector.Doc{ID: m.ID, Position: at, Facets: facets}}
+		ec[i] = vector.Change{Position: at, Put: &vector.Doc{ID: m.ID, Position: at, Facets: facets}}
 	}
 	n := int64(len(list))
-	return errors.Join(kept.Apply(ctx, sc, ic, n), words.Apply(ctx, sc, kc, n), near.Apply(ctx, sc, vc, n))
+	err := errors.Join(st.config.Items.Apply(ctx, sc, ic, n), st.config.Keyword.Apply(ctx, sc, kc, n), fill(ctx, sc, st.config.Vector, st.config.Embedder, texts, vc))
+	if st.config.Encoder != nil {
+		err = errors.Join(err, fill(ctx, sc, st.config.Encoded, st.config.Encoder, texts, ec))
+	}
+	return err
+}
+
+// fill gives the items of the changes their vectors and applies them.
+func fill(ctx context.Context, sc scope.Scope, into vector.Index, by embed.Embedder, texts []string, changes []vector.Change) error {
+	vectors, err := by.Embed(ctx, texts)
+	if err != nil {
+		return err
+	}
+	for i := range changes {
+		changes[i].Put.Chunks = []vector.Chunk{{Vector: vectors[i]}}
+	}
+	return into.Apply(ctx, sc, changes, int64(len(changes)))
 }
 
 // ask returns the best candidates of a question that is asked now.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"satchel/pipeline/embed/encoder"
-	"satchel/pipeline/embed/static"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -57,9 +56,7 @@ func TestKillEncoder(t *testing.T) {
 // checkEncoded: the encoder's vectors are a fold of the log.
 func checkEncoded(t *testing.T, n *node, log *eventlog.Log, s scope.Scope) {
 	t.Helper()
-	table, err := static.New()
-	must(t, err)
-	made, err := encoder.OpenDocuments(table, 2)
+	made, err := encoder.Open(encoder.Config{Threads: 2})
 	must(t, err)
 	model := made.Model()
 	sum := sha256.Sum256([]byte(model.String()))

@@ -31,6 +31,7 @@ type Maker struct {
 	remote    *openai.Embedder // nil: the binary
 	cache     *cache.Cache     // nil: the table, which is faster
 	asked     *cache.Cache     // of questions, in memory; nil: those of an endpoint are in cache, too
+	sentences bool             // it is the sentence encoder in the binary
 }
 
 // scrub empties what is kept of texts.
@@ -45,7 +46,7 @@ func (m *Maker) scrub(ctx context.Context) error {
 
 // contents names what an index of the maker's vectors holds.
 func (m *Maker) contents() string {
-	if m.Questions.Cosines == embed.OfEncoder {
+	if m.sentences {
 		return passage.Contents(m.Model().String())
 	}
 	return m.Model().String()
@@ -72,7 +73,7 @@ type embedding struct {
 	words    *static.Embedder
 	now      atomic.Pointer[VectorTarget]
 	next     *VectorTarget // nil: the model is the one of the last start
-	encoding *encoding     // nil: items have one vector
+	encoding *encoding     // beside it; nil: items have one vector
 
 	first *VectorTarget // what now was at the start
 }
@@ -129,18 +130,9 @@ var (
 	_ vector.Batch = servingIndex{}
 )
 
-// batchIndex is an index that answers under several filters at once.
-type batchIndex interface {
-	vector.Index
-	vector.Batch
-}
-
 // serving returns what to ask for a vector that the model made.
-func (s servingIndex) serving(model string) (batchIndex, error) {
+func (s servingIndex) serving(model string) (*vector.Vectors, error) {
 	now := s.now.Load()
-	if e := s.encoding; e != nil && model == e.Model().String() {
-		return encoderSearches{e, now.index}, nil
-	}
 	if model != now.Model().String() {
 		return nil, errChangeover
 	}
@@ -214,7 +206,7 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 	case inBinary && name == "":
 		return tableMaker(words), nil
 	case inBinary:
-		return a.openEncoder(ctx, name, words, logger)
+		return a.openEncoder(ctx, name, logger)
 	}
 	if a.EmbedURL == "" {
 		return nil, errors.New("EMBEDDINGS_URL is not set")
@@ -252,7 +244,7 @@ func (a *App) openEmbedding(ctx context.Context, logger *slog.Logger) (*embeddin
 	if err != nil {
 		return nil, err
 	}
-	if made.Questions.Cosines == embed.OfEncoder {
+	if made.sentences {
 		e.encoding = &encoding{VectorTarget: VectorTarget{Maker: made}}
 		made = tableMaker(words)
 	}

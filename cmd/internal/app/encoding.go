@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,31 +14,34 @@ import (
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/cache"
 	"satchel/pipeline/embed/encoder"
-	"satchel/pipeline/embed/static"
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/vector"
+	vectormem "satchel/pipeline/store/vector/inproc"
+	"satchel/schemas"
 	"satchel/worker/erasure"
 	"satchel/worker/follow"
 	"satchel/worker/projection"
 )
 
 // encoding is the index of the sentence encoder's vectors. It follows the log behind that of the table, which is
-// there as soon as an item is indexed. A tenant's searches use it once it had all that the other has; see waiting.
+// there as soon as an item is indexed. It has no vector of what an item was: see encodedToo.
 type encoding struct {
 	VectorTarget
 	reindexer *projection.Reindexer
+	log       *eventlog.Log
 	busy      func() bool              // whether requests are answered, or entries indexed
 	owns      func(tenant string) bool // whether this process encodes the tenant's items
-	shared    bool                     // the workers share the indexes
-	waits     sync.Map                 // *waiting by tenant
+	changing  sync.Map                 // *sync.Mutex by tenant, of who changes the index
+	settled   sync.Map                 // tenants that settle has done
 }
 
 // openEncoder opens the sentence encoder in the binary, if that is its name.
-func (a *App) openEncoder(ctx context.Context, name string, words *static.Embedder, logger *slog.Logger) (*Maker, error) {
+func (a *App) openEncoder(ctx context.Context, name string, logger *slog.Logger) (*Maker, error) {
 	if name != encoder.Name {
 		return nil, config.Usagef("EMBEDDINGS_MODEL is %s, and EMBEDDINGS_URL, which would say where to ask it, is not set; the model in the binary is %s", name, encoder.Name)
 	}
-	made, err := encoder.OpenDocuments(words, max(1, a.EncoderPercent/100))
+	made, err := encoder.Open(encoder.Config{Threads: max(1, a.EncoderPercent/100)})
 	if err != nil {
 		return nil, &config.UsageError{Err: err}
 	}
@@ -49,7 +53,7 @@ func (a *App) openEncoder(ctx context.Context, name string, words *static.Embedd
 	if err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
-	return &Maker{Embedder: kept, cache: kept, asked: asked, Questions: embed.Questions{Embedder: asked, Cosines: embed.OfEncoder, Here: words}}, nil
+	return &Maker{Embedder: kept, cache: kept, asked: asked, sentences: true, Questions: embed.Questions{Embedder: asked}}, nil
 }
 
 // openCache keeps what a model has embedded, over restarts.
@@ -67,8 +71,8 @@ const cacheFile = "embeddings.db"
 // openEncoding makes what follows the log with the encoder's vectors, once its index is open.
 func (a *App) openEncoding(s *Stores, logger *slog.Logger) {
 	e := s.Embedder.encoding
-	e.shared = s.shared.Vector
 	e.busy, e.owns = func() bool { return false }, func(string) bool { return true }
+	e.log = s.Log
 	e.reindexer = projection.NewReindexer(projection.ReindexerConfig{Log: s.Log, Index: encodedIndex{e.index, e}, Embedder: e, Sanitizer: s.public, Registry: s.grants, Batch: 16, Passages: true, Logger: logger,
 		Percent: a.EncoderPercent, Busy: func() bool { return e.busy() }, Owns: func(tenant string) bool { return e.owns(tenant) }})
 }
@@ -113,41 +117,19 @@ func (n *Node) AwaitEncoded(ctx context.Context, tenant string) error {
 }
 
 // Questions implements [rank.Meanings].
-func (e *embedding) Questions(ctx context.Context, s scope.Scope) embed.Questions {
-	now := e.now.Load()
-	if e.encoding != nil && now.Questions.Cosines == embed.OfTable && e.encoding.serves(ctx, s, now.index) {
-		return e.encoding.Questions
-	}
-	return now.Questions
+func (e *embedding) Questions(context.Context, scope.Scope) embed.Questions {
+	return e.now.Load().Questions
 }
 
-// waitingFor is what the table's index has of a tenant and the encoder's has not.
-func (e *encoding) waitingFor(s scope.Scope) *waiting {
-	w, ok := e.waits.Load(s.Tenant())
-	if !ok {
-		w, _ = e.waits.LoadOrStore(s.Tenant(), new(waiting))
-	}
-	return w.(*waiting)
+// change waits until nobody else changes a tenant's vectors of the encoder.
+func (e *encoding) change(s scope.Scope) (done func()) {
+	m, _ := e.changing.LoadOrStore(s.Tenant(), new(sync.Mutex))
+	m.(*sync.Mutex).Lock()
+	return m.(*sync.Mutex).Unlock
 }
 
-// serves reports whether a tenant's searches use the encoder's vectors.
-func (e *encoding) serves(ctx context.Context, s scope.Scope, table vector.Index) bool {
-	if !e.shared {
-		return e.waitingFor(s).serves(upTo(ctx, s, e.index), upTo(ctx, s, table))
-	}
-	done, err := e.index.Checkpoint(ctx, s) // another process may feed the table's index
-	if err != nil {
-		return false
-	}
-	needed, err := table.Checkpoint(ctx, s)
-	return err == nil && done >= needed
-}
-
-func upTo(ctx context.Context, s scope.Scope, index vector.Index) checkpoint {
-	return func() (int64, error) { return index.Checkpoint(ctx, s) }
-}
-
-// encodedToo is the table's index as the projector feeds it: the encoder's follows, and is emptied with it.
+// encodedToo is the table's index as the projector feeds it: the encoder's follows, and is emptied with it. A vector of
+// what an item was goes at once, so that no search meets its former labels; the next one comes when it is encoded.
 type encodedToo struct {
 	vector.Index
 	encoding *encoding
@@ -155,10 +137,87 @@ type encodedToo struct {
 
 // Apply implements vector.Index.
 func (i encodedToo) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, position int64) error {
-	if !i.encoding.shared {
-		i.encoding.waitingFor(s).add(changes, upTo(ctx, s, i.Index))
+	if err := i.encoding.outdate(ctx, s, changes); err != nil {
+		return err
 	}
 	return i.Index.Apply(ctx, s, changes, position)
+}
+
+// outdate takes out the vectors of what the items of the changes were before.
+func (e *encoding) outdate(ctx context.Context, s scope.Scope, changes []vector.Change) error {
+	defer e.change(s)()
+	byPosition := map[int64][]string{} // of the last change of each item
+	last := map[string]int64{}
+	for n := range changes {
+		c := &changes[n]
+		for _, id := range c.Remove {
+			last[id] = c.Position + 1 // what was put at the position, too
+		}
+		if c.Put != nil {
+			last[c.Put.ID] = c.Position
+		}
+	}
+	for id, at := range last {
+		byPosition[at] = append(byPosition[at], id)
+	}
+	for at, ids := range byPosition {
+		if err := e.index.Remove(ctx, s, ids, at-1); err != nil && !errors.Is(err, vectormem.ErrLost) { // which begins anew
+			return err
+		}
+	}
+	return nil
+}
+
+// settle takes out, once for each tenant, what a crash may have brought back: the index kept in the process is older on
+// disk than the log.
+func (e *encoding) settle(ctx context.Context, s scope.Scope) error {
+	if _, done := e.settled.Load(s.Tenant()); done {
+		return nil
+	}
+	at, err := e.index.Checkpoint(ctx, s)
+	for err == nil {
+		var entries []eventlog.Entry
+		if entries, err = e.log.Read(ctx, s, at, settleBatch); err != nil || len(entries) == 0 {
+			break
+		}
+		var changes []vector.Change
+		for n := range entries {
+			at = entries[n].Position
+			if entries[n].Type == schemas.TypeMemoryRecorded {
+				changes = append(changes, vector.Change{Position: at, Put: &vector.Doc{ID: entries[n].Subject}})
+			}
+		}
+		err = e.outdate(ctx, s, changes)
+	}
+	if err == nil {
+		e.settled.Store(s.Tenant(), true)
+	}
+	return err
+}
+
+// settleBatch is how many entries settle reads at once.
+const settleBatch = 256
+
+// encodedSearches is the encoder's index as requests search it.
+type encodedSearches struct {
+	*vector.Vectors
+	encoding *encoding
+}
+
+// Search implements vector.Index.
+func (i encodedSearches) Search(ctx context.Context, s scope.Scope, q vector.Query) (vector.Result, error) {
+	if err := i.encoding.settle(ctx, s); err != nil {
+		return vector.Result{}, err
+	}
+	return i.Vectors.Search(ctx, s, q)
+}
+
+// SearchEach implements vector.Batch.
+func (i encodedSearches) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
+	if err := i.encoding.settle(ctx, s); err != nil {
+		return nil, err
+	}
+	return i.Vectors.SearchEach(ctx, s, q, filters)
 }
 
 // Reset implements vector.Index.
@@ -175,19 +234,38 @@ type encodedIndex struct {
 	encoding *encoding
 }
 
-// Apply implements vector.Index.
+// Apply implements vector.Index. An item of which the log has a later version gets no vector of this one: the projector
+// may have taken it out already.
 func (i encodedIndex) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, position int64) error {
-	err := i.Vectors.Apply(ctx, s, changes, position)
-	if err == nil {
-		i.encoding.waitingFor(s).drop(position)
+	defer i.encoding.change(s)()
+	var ids []string
+	for n := range changes {
+		if c := &changes[n]; c.Put != nil {
+			ids = append(ids, c.Put.ID)
+		}
 	}
-	return err
-}
-
-// Reset implements vector.Index.
-func (i encodedIndex) Reset(ctx context.Context, s scope.Scope) error {
-	defer i.encoding.waitingFor(s).reset()
-	return i.Vectors.Reset(ctx, s)
+	latest, err := i.encoding.log.Latest(ctx, s, ids)
+	if err != nil {
+		return err
+	}
+	current := slices.Clone(changes)
+	for n := range current {
+		c := &current[n]
+		if c.Put == nil {
+			continue
+		}
+		if latest[0] > c.Position { // it may be a link
+			later, err := i.encoding.log.BySubjectAfter(ctx, s, c.Put.ID, c.Position, schemas.TypeMemoryRecorded)
+			if err != nil {
+				return err
+			}
+			if len(later) > 0 {
+				*c = vector.Change{Position: c.Position, Remove: []string{c.Put.ID}}
+			}
+		}
+		latest = latest[1:]
+	}
+	return i.Vectors.Apply(ctx, s, current, position)
 }
 
 // projected is the index of a side as the projector feeds it.

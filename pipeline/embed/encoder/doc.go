@@ -26,13 +26,9 @@
 // more than 100 characters is unknown. A text without a known piece gets the zero vector. The
 // vocabulary and the model are English.
 //
-// # Beside the table
-//
-// [Documents] adds the table's vector to the encoder's, mapped to the table's space.
-//
 // # A pass
 //
-//	pieces ─► rows of their embedding ─► 6 layers ─► mean ─► projection, if any ─► length one
+//	pieces ─► rows of their embedding ─► 6 layers ─► mean ─► length one
 //
 //	layer:  rows ─► queries, keys, values ─► attention ─► matrix ─► add, normalise
 //	             ─► matrix to 1,536 ─► GELU ─► matrix back      ─► add, normalise

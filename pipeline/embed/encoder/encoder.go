@@ -19,7 +19,7 @@ const (
 	// DefaultTokens is how many tokens of a text are read unless Config says otherwise: the
 	// length that the model was trained for.
 	DefaultTokens = 256
-	// Dimensions is the length of every vector without a projection.
+	// Dimensions is the length of every vector.
 	Dimensions = 384
 
 	// Name is the model's name.
@@ -41,9 +41,6 @@ type Config struct {
 	// Tokens is how many tokens of a text are read, [CLS] and [SEP] included; the rest does not
 	// count. 0 means DefaultTokens, the most is MaxTokens. Another number is another revision.
 	Tokens int
-	// Projection maps every vector of length one to another space, where it gets length one
-	// again: see [ParseProjection]. nil means no projection.
-	Projection *Projection
 }
 
 // Encoder is the model. It is safe for concurrent use and holds nothing that needs closing.
@@ -99,20 +96,13 @@ func open(data, vocabulary string, config Config, k kernels) (*Encoder, error) {
 	e.model = embed.Model{Name: Name, Dimensions: w.dimensions}
 	made := sha256.New()
 	fmt.Fprintf(made, "%s\n%s\n%d\n%s%s", arithmetic, wordpiece.Rules, config.Tokens, w.digest, vocabulary)
-	if p := config.Projection; p != nil {
-		if p.from != w.dimensions {
-			return nil, fmt.Errorf("open encoder: the projection is from %d dimensions, the model has %d", p.from, w.dimensions)
-		}
-		e.model.Dimensions = p.to
-		made.Write([]byte(p.digest))
-	}
 	e.model.Revision = hex.EncodeToString(made.Sum(nil)[:6])
 	e.idle = make(chan *state, config.Threads)
 	return e, nil
 }
 
 // Model names the model. The revision stands for the weights, the tokenizer, the number of
-// tokens, the projection and the arithmetic: it is the same on every machine.
+// tokens and the arithmetic: it is the same on every machine.
 func (e *Encoder) Model() embed.Model { return e.model }
 
 // Embed implements [embed.Embedder]. It encodes short texts together, in at most
@@ -237,10 +227,5 @@ func (e *Encoder) take(s *state, text string) bool {
 func (e *Encoder) finish(dst []float32, s *state, start, end int) {
 	mean := s.pool(start, end)
 	normalize(mean)
-	if e.config.Projection == nil {
-		copy(dst, mean)
-		return
-	}
-	e.config.Projection.apply(dst, mean)
-	normalize(dst)
+	copy(dst, mean)
 }

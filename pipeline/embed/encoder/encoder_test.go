@@ -214,13 +214,6 @@ func TestModel(t *testing.T) {
 		"tokens": func() (*Encoder, error) {
 			return open(string(small(1).File()), smallVocabulary(), Config{Tokens: 99}, generic())
 		},
-		"projection": func() (*Encoder, error) {
-			p, err := ParseProjection(projectionFile(96, 2, make([]float32, 2*97)))
-			if err != nil {
-				return nil, err
-			}
-			return open(string(small(1).File()), smallVocabulary(), Config{Tokens: 100, Projection: p}, generic())
-		},
 	} {
 		e, err := change()
 		if err != nil {
@@ -235,7 +228,7 @@ func TestModel(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	file, narrow := string(small(1).File()), &Projection{from: 95, to: 2}
+	file := string(small(1).File())
 	for name, try := range map[string]func() (*Encoder, error){
 		"threads": func() (*Encoder, error) {
 			return open(file, smallVocabulary(), Config{Threads: -1, Tokens: 9}, generic())
@@ -246,9 +239,6 @@ func TestOpenRefuses(t *testing.T) {
 		"vocabulary": func() (*Encoder, error) { return open(file, "\n", Config{Tokens: 9}, generic()) },
 		"no [SEP]": func() (*Encoder, error) {
 			return open(file, strings.Replace(smallVocabulary(), "[SEP]", "[END]", 1), Config{Tokens: 9}, generic())
-		},
-		"projection": func() (*Encoder, error) {
-			return open(file, smallVocabulary(), Config{Tokens: 9, Projection: narrow}, generic())
 		},
 	} {
 		if e, err := try(); err == nil {

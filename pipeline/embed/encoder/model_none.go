@@ -4,6 +4,3 @@ package encoder
 
 // modelFile returns "": the binary has no weights.
 func modelFile() string { return "" }
-
-// tableProjection returns "" as well.
-func tableProjection() string { return "" }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/selection/retrieve"
 	"satchel/schemas"
 )
 
@@ -45,7 +46,7 @@ const leastBearing = 1e-4
 // weighChance turns the fused scores of the places into heights, which order items as their chances do and compare between
 // groups. A height is in deviations, like a fused score.
 func (r *Ranker) weighChance(p *Pool, at []int32) {
-	var best [groups]float64
+	chances, best := p.chances(r), [groups]float64{}
 	for g := range best {
 		best[g] = math.Inf(-1)
 	}
@@ -56,11 +57,19 @@ func (r *Ranker) weighChance(p *Pool, at []int32) {
 	}
 	for _, i := range at {
 		g := groupOf(p.items[i])
-		p.fused[i] = p.top + r.weights.Chances[g].logit(p.relevant[i], best[g]-p.fused[i])/r.weights.Chances[memories].Behind
+		p.fused[i] = p.top + chances[g].logit(p.relevant[i], best[g]-p.fused[i])/chances[memories].Behind
 	}
+}
+
+// chances are those for what was asked about the pool.
+func (p *Pool) chances(r *Ranker) *[groups]Chance {
+	if p.channel(retrieve.NameEncoder) != nil {
+		return &r.weights.Encoded
+	}
+	return &r.weights.Chances
 }
 
 // chance is the probability that an item answers.
 func (r *Ranker) chance(p *Pool, i int32) float64 {
-	return 1 / (1 + math.Exp(r.weights.Chances[memories].Behind*(p.top-p.fused[i])))
+	return 1 / (1 + math.Exp(p.chances(r)[memories].Behind*(p.top-p.fused[i])))
 }

@@ -127,22 +127,21 @@ func (p *Pool) judged(order []int32, req *Request) []int32 {
 // word nor a vector that could be compared, relevance is that of the order. So it is in a language that the lexicon
 // does not read: how many of its terms an item has says little there, as they are not weighed. See byOrder.
 func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
-	var vectors *channel
-	for _, c := range p.channels {
-		if c.name == retrieve.NameVector && q.cosines != embed.Uncalibrated {
-			vectors = c
-		}
+	vectors, encoder := p.channel(retrieve.NameVector), p.channel(retrieve.NameEncoder)
+	if q.cosines == embed.Uncalibrated {
+		vectors = nil
 	}
 	byOrder, letters := p.byOrder(q, at), foreign(q.words)
-	both, byMeaning := &r.both, &r.byMeaning
-	if q.cosines == embed.OfEncoder {
-		both, byMeaning = &r.bothEncoded, &r.byEncoded
-	}
 	odd := q.wordless || p.madeUp(q, at)
 	for n, i := range at {
 		e := candidate.Evidence{Words: p.covered[i], ByWords: len(q.content) > 0, ByMeaning: vectors != nil && !q.unread}
 		if e.ByMeaning {
 			e.Cosine = vectors.raw[i]
+		}
+		both, byMeaning := &r.both, &r.byMeaning
+		if e.ByEncoder = e.ByMeaning && encoder != nil && !p.lacking[i]; e.ByEncoder {
+			e.Encoded = encoder.raw[i]
+			both, byMeaning = &r.bothEncoded, &r.byEncoded
 		}
 		e.Dated = timely(q, p.items[i], nil)
 		for _, n := range p.near[i] {
@@ -232,20 +231,20 @@ func foreign(ws []string) string {
 // Calibration maps evidence to the probability that an item bears on the question: a logistic of
 // the sum of the terms.
 type Calibration struct {
-	Bias, Words, WordsSquared, Cosine, CosineSquared, Product, Near, Dated float64
+	Bias, Words, WordsSquared, Cosine, CosineSquared, Product, Encoded, EncodedSquared, Near, Dated float64
 }
 
 // Terms returns the terms of a calibration by the names of its fields.
 func Terms(e candidate.Evidence) map[string]float64 {
-	words, cosine := e.Words, min(1, max(0, e.Cosine))
-	return map[string]float64{"Bias": 1, "Words": words, "WordsSquared": words * words, "Cosine": cosine, "CosineSquared": cosine * cosine,
+	words, cosine, encoded := e.Words, min(1, max(0, e.Cosine)), min(1, max(0, e.Encoded))
+	return map[string]float64{"Bias": 1, "Encoded": encoded, "EncodedSquared": encoded * encoded, "Words": words, "WordsSquared": words * words, "Cosine": cosine, "CosineSquared": cosine * cosine,
 		"Product": words * cosine, "Near": max(0, e.NearWords-words), "Dated": e.Dated}
 }
 
 // probability is the relevance of what the evidence is of.
 func (c *Calibration) probability(e *candidate.Evidence) float64 {
-	words, cosine := e.Words, min(1, max(0, e.Cosine))
-	sum := c.Bias + words*(c.Words+c.WordsSquared*words) + cosine*(c.Cosine+c.CosineSquared*cosine) + c.Product*words*cosine +
+	words, cosine, encoded := e.Words, min(1, max(0, e.Cosine)), min(1, max(0, e.Encoded))
+	sum := c.Bias + encoded*(c.Encoded+c.EncodedSquared*encoded) + words*(c.Words+c.WordsSquared*words) + cosine*(c.Cosine+c.CosineSquared*cosine) + c.Product*words*cosine +
 		c.Near*max(0, e.NearWords-words) + c.Dated*e.Dated
 	return 1 / (1 + math.Exp(-sum))
 }

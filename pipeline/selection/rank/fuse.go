@@ -107,7 +107,7 @@ func (p *Pool) fuse(k kernel, q *weighing) {
 // correlation of a channel's scores between turns next to each other, as measured
 // on conversations.
 func correlation(name string) float64 {
-	if name == retrieve.NameVector {
+	if name == retrieve.NameVector || name == retrieve.NameEncoder {
 		return .18
 	}
 	return .13

@@ -32,18 +32,24 @@ func (r *Ranker) weighMeaning(p *Pool, q *Question, at []int32) {
 		return
 	}
 	w := &r.weights.Meaning
-	faded := min(1, max(0, (w.Covered-p.equal)/w.Fading))
 	turns := slices.DeleteFunc(slices.Clone(at), func(i int32) bool { return !p.items[i].IsTurn() })
 	before := p.highest(turns)
-	for _, i := range turns {
-		for _, c := range p.channels {
-			switch c.name {
-			case retrieve.NameKeyword:
-				p.fused[i] -= faded * q.weigh.keyword * c.weight * q.weigh.damped(c.name, c.z[i])
-			case retrieve.NameVector:
-				p.fused[i] += faded * w.Vector * (c.raw[i] - c.found.Mean) / deviation(c.found.SD)
+	if p.channel(retrieve.NameEncoder) != nil {
+		p.weighEncoded(w, q, turns)
+	} else {
+		faded := min(1, max(0, (w.Covered-p.equal)/w.Fading))
+		for _, i := range turns {
+			for _, c := range p.channels {
+				switch c.name {
+				case retrieve.NameKeyword:
+					p.fused[i] -= faded * q.weigh.keyword * c.weight * q.weigh.damped(c.name, c.z[i])
+				case retrieve.NameVector:
+					p.fused[i] += faded * w.Vector * c.deviations(i)
+				}
 			}
 		}
+	}
+	for _, i := range turns {
 		if n := firstWords(p.items[i].Content.Text(), w.BriefTurn); n < w.BriefTurn {
 			p.fused[i] += w.Brief * math.Log2(float64(max(1, n))/float64(w.BriefTurn))
 		}
@@ -52,6 +58,59 @@ func (r *Ranker) weighMeaning(p *Pool, q *Question, at []int32) {
 	for _, i := range turns {
 		p.fused[i] -= lifted
 	}
+}
+
+// weighEncoded is what weighMeaning does beside the encoder.
+func (p *Pool) weighEncoded(w *Meaning, q *Question, turns []int32) {
+	u, of := 1-min(1, p.equal), p.sessions(turns)
+	for _, i := range turns {
+		for _, c := range p.channels {
+			switch c.name {
+			case retrieve.NameKeyword:
+				p.fused[i] -= u * q.weigh.keyword * c.weight * q.weigh.damped(c.name, c.z[i])
+			case retrieve.NameVector:
+				p.fused[i] -= u * q.weigh.vector * c.weight * c.z[i]
+			case retrieve.NameEncoder:
+				z := c.deviations(i)
+				p.fused[i] += u*w.Encoder*(z+w.Session*of[p.items[i].SessionID()].beside(z)) - q.weigh.encoder*c.weight*c.z[i]
+			}
+		}
+		if n := firstWords(p.items[i].Content.Text(), w.LongTurn); n < w.LongTurn {
+			p.fused[i] += u * w.Long * math.Log2(float64(max(1, n))/float64(w.LongTurn))
+		}
+	}
+}
+
+// twoBest are the two highest scores of a session by the encoder, in deviations.
+type twoBest [2]float64
+
+// beside returns the best score of the other turns of the session, 0 if there is none above it.
+func (b twoBest) beside(z float64) float64 {
+	if z == b[0] {
+		return b[1]
+	}
+	return b[0]
+}
+
+// sessions returns what the encoder says of the sessions of turns.
+func (p *Pool) sessions(turns []int32) map[string]twoBest {
+	out, c := map[string]twoBest{}, p.channel(retrieve.NameEncoder)
+	for _, i := range turns {
+		s := p.items[i].SessionID()
+		b := out[s]
+		if z := c.deviations(i); z > b[0] {
+			b[0], b[1] = z, b[0]
+		} else if z > b[1] {
+			b[1] = z
+		}
+		out[s] = b
+	}
+	return out
+}
+
+// deviations returns how many deviations the score of a place is above the mean, without its neighbours.
+func (c *channel) deviations(i int32) float64 {
+	return (c.raw[i] - c.found.Mean) / deviation(c.found.SD)
 }
 
 // highest returns the best fused score of the places.

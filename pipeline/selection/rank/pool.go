@@ -53,6 +53,7 @@ type Pool struct {
 	cues     []float64
 	covered  []float64 // share of the question that the item's words cover
 	equal    float64   // the most that one item covers by equal stems
+	lacking  []bool    // the encoder has no vector of it
 	has      []uint32  // bit w where an item has content word w, stem for stem
 	evidence []candidate.Evidence
 	relevant []float64 // probability that the item bears on the question
@@ -118,7 +119,7 @@ func (p *Pool) reset() {
 	p.steps, p.rels, p.outward = p.steps[:0], nil, false
 	p.near, p.terms, p.items, p.fused, p.sums, p.cues = p.near[:0], p.terms[:0], p.items[:0], p.fused[:0], p.sums[:0], p.cues[:0]
 	p.covered, p.evidence, p.relevant = p.covered[:0], p.evidence[:0], p.relevant[:0]
-	p.equal, p.has = 0, p.has[:0]
+	p.equal, p.has, p.lacking = 0, p.has[:0], p.lacking[:0]
 }
 
 // open adds an empty channel.
@@ -132,6 +133,16 @@ func (p *Pool) open(name string, weight float64, f retrieve.Result) *channel {
 	c := p.channels[n]
 	c.name, c.weight, c.found = name, weight, f
 	return c
+}
+
+// channel returns that of the retriever, nil if it did not answer.
+func (p *Pool) channel(name string) *channel {
+	for _, c := range p.channels {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
 }
 
 // Add returns the index of id, making a place for it.
@@ -163,6 +174,7 @@ func (p *Pool) Grow() {
 	p.cues = lengthen(p.cues, n)
 	p.covered = lengthen(p.covered, n)
 	p.has = lengthen(p.has, n)
+	p.lacking = lengthen(p.lacking, n)
 	p.evidence = lengthen(p.evidence, n)
 	p.relevant = lengthen(p.relevant, n)
 }

@@ -45,7 +45,7 @@ func (r *Ranker) Read(text, about, kind string, names []string, cosines embed.Co
 	q.newest, q.zone = days.AsksNewest(text, now), now.Location()
 	q.days, q.when, q.order = days.Find(text, now), asksWhen(q.words), asksOrder(q.words)
 	q.why = asksWhy(q.words)
-	q.weigh = r.weighings(text, q.distinct, cosines)
+	q.weigh = r.weighings(text, q.distinct)
 	q.unread = r.lexicon == nil || r.lexicon.source.ReadsWords(about) < mostlyRead
 	q.weights = make([]float64, len(q.content))
 	for i, w := range q.content {

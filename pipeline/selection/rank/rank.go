@@ -125,6 +125,8 @@ func (r *Ranker) Weight(retriever string) float64 {
 		return r.weights.Keyword
 	case retrieve.NameVector:
 		return r.weights.Vector
+	case retrieve.NameEncoder:
+		return r.weights.Encoder
 	}
 	return 0
 }
@@ -175,6 +177,9 @@ func (r *Ranker) Rank(ctx context.Context, s scope.Scope, p *Pool, seen candidat
 	order, warnings, err := r.order(ctx, s, p, req)
 	if err != nil {
 		return nil, nil, err
+	}
+	if lack := p.unencoded(order, seen.Own); lack > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: %d of %d items have no vector of it yet; their cosine by the table takes its place", retrieve.NameEncoder, lack, len(order)))
 	}
 	out := r.candidates(p, req, order, seen.Verdicts)
 	return p.withPrevious(out, req, seen.Verdicts), warnings, nil
@@ -305,6 +310,7 @@ func (p *Pool) complete(ctx context.Context, by Scorer) []string {
 		failed[last] = p.channels[last].complete(ctx, p, by)
 	}
 	wait.Wait()
+	p.estimate()
 	var warnings []string
 	for i, err := range failed {
 		if err != nil {

@@ -2,8 +2,10 @@ package rank
 
 import (
 	"context"
+	"math"
 	"sort"
 
+	"satchel/pipeline/selection/retrieve"
 	"satchel/schemas"
 )
 
@@ -36,6 +38,9 @@ func (p *Pool) rescore(ctx context.Context, by Scorer, own []bool) error {
 			}
 			ch.raw[i], ch.known[i], ch.rank[i] = ch.found.Mean, true, 0
 			if scores == nil {
+				if ch.name == retrieve.NameEncoder {
+					ch.raw[i] = math.NaN() // see estimate
+				}
 				continue
 			}
 			ch.raw[i] = scores[j]

@@ -1,7 +1,6 @@
 package rank
 
 import (
-	"satchel/pipeline/embed"
 	"satchel/pipeline/selection/retrieve"
 )
 
@@ -19,8 +18,8 @@ type LanguageCoverage interface {
 // are. In a short query a single rare word makes a z-score that no other channel
 // reaches, although it is one word. And what an embedder cannot read it must not weigh.
 type weighing struct {
-	keyword, vector, words float64
-	knee                   float64
+	keyword, vector, encoder, words float64
+	knee                            float64
 }
 
 // The numbers of content words from which a query counts as long, and how its keyword
@@ -33,14 +32,10 @@ const (
 	damp       = .4
 )
 
-// bySentence is how much more the vectors count if they are of whole sentences: the encoder's say
-// more than the table's, which are means of words.
-const bySentence = 1.5
-
 // evenWeights leaves every weight as it is.
-func evenWeights() weighing { return weighing{keyword: 1, vector: 1, words: 1} }
+func evenWeights() weighing { return weighing{keyword: 1, vector: 1, encoder: 1, words: 1} }
 
-func (r *Ranker) weighings(text string, distinct int, cosines embed.Cosines) weighing {
+func (r *Ranker) weighings(text string, distinct int) weighing {
 	w := evenWeights()
 	if r.disabled(FeatureWeigh) {
 		return w
@@ -51,9 +46,7 @@ func (r *Ranker) weighings(text string, distinct int, cosines embed.Cosines) wei
 	w.knee = max(fewestKnee, kneeWords*n)
 	if reader, ok := r.cfg.Embedder.(LanguageCoverage); ok {
 		w.vector *= reader.Reads(text)
-	}
-	if cosines == embed.OfEncoder {
-		w.vector *= bySentence
+		w.encoder = w.vector
 	}
 	if r.lexicon != nil {
 		w.words *= r.lexicon.source.ReadsWords(text)
@@ -68,6 +61,8 @@ func (w *weighing) of(channel string) float64 {
 		return w.keyword
 	case retrieve.NameVector:
 		return w.vector
+	case retrieve.NameEncoder:
+		return w.encoder
 	case NameWords:
 		return w.words
 	}

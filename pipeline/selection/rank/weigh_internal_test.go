@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/embed"
 	"satchel/pipeline/selection/retrieve"
 	"satchel/schemas"
 )
@@ -13,15 +12,12 @@ import (
 func TestWeighings(t *testing.T) {
 	t.Parallel()
 	s := &Ranker{}
-	short, long := s.weighings("", 4, embed.OfTable), s.weighings("", 40, embed.OfTable)
+	short, long := s.weighings("", 4), s.weighings("", 40)
 	if short.keyword != 1 || short.words != 1 || short.vector != 1 || short.knee != fewestKnee {
 		t.Errorf("a short query is weighed %+v", short)
 	}
 	if long.keyword != 4 || long.words != .2 || long.vector != 1 || long.knee != 32 {
 		t.Errorf("a long query is weighed %+v", long)
-	}
-	if w := s.weighings("", 4, embed.OfEncoder); w.vector != bySentence {
-		t.Errorf("vectors of sentences are weighed %+v", w)
 	}
 	if z := short.damped(retrieve.NameKeyword, 9); z != 4+damp*5 {
 		t.Errorf("a z of 9 counts %v in a short query", z)
@@ -33,7 +29,7 @@ func TestWeighings(t *testing.T) {
 		t.Errorf("a z of 9 counts %v in a long query", z)
 	}
 	off := &Ranker{cfg: Config{Disable: []string{FeatureWeigh}}}
-	if w := off.weighings("", 40, embed.OfEncoder); w != evenWeights() {
+	if w := off.weighings("", 40); w != evenWeights() {
 		t.Errorf("switched off it weighs %+v", w)
 	}
 }

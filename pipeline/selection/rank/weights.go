@@ -5,6 +5,7 @@ package rank
 type Weights struct {
 	Keyword float64 // of z(K(BM25))
 	Vector  float64 // of z(K(cosine))
+	Encoder float64 // of z(K(cosine)) by the sentence encoder
 	Words   float64 // of z(K(MaxSim)), the closeness of single words
 	Near    float64 // kernel weight of a neighbour one turn away
 	Far     float64 // kernel weight of a neighbour two turns away
@@ -17,16 +18,17 @@ type Weights struct {
 
 	Meaning Meaning
 	Chances [groups]Chance // of memories, documents and tools
+	Encoded [groups]Chance // Chances of what the sentence encoder found, too
 }
 
 // DefaultWeights returns the measured weights.
 func DefaultWeights() Weights {
 	return Weights{
-		Keyword: .25, Vector: .30, Words: .20,
+		Keyword: .25, Vector: .30, Encoder: .30, Words: .20,
 		Near: .5, Far: .3, Damping: 40,
 		Role: .6, Speaker: .8, Date: 1, When: .8, Short: -.8,
-		Meaning: Meaning{Covered: .6, Fading: .2, Vector: .25, Brief: .5, BriefTurn: 12},
-		Chances: chances(),
+		Meaning: Meaning{Covered: .6, Fading: .2, Vector: .25, Brief: .5, BriefTurn: 12, Encoder: .8, Session: .45, Long: .45, LongTurn: 24},
+		Chances: chances(), Encoded: encoderChances(),
 	}
 }
 
@@ -37,12 +39,22 @@ func DefaultWeights() Weights {
 // Fitted to recall at 10 on the seven conversations of test/talk by go run ./test/calibrate -data test/talk -meaning. With the
 // shipped constants it is .492. One by one: Covered .5 .475, .7 .498; Fading .1 .494, .3 .481; Vector .15 .482, .35 .488;
 // Brief 0 .449, .3 .479, .7 .497.
+//
+// Beside the sentence encoder u is 1 − c, the keyword channel and the vectors count 1 − u of their weight, and the encoder
+// counts u·Encoder deviations of the turn's cosine and, by Session of that, of the best other turn of its session. By the same
+// program with -encoder that finds .568, and .569 where the constants are chosen without the conversation. One by one: Encoder
+// .6 .566, 1 .572; Session 0 .549, .3 .564, .6 .568; Long 0 .551, .3 .570, .6 .576.
 type Meaning struct {
 	Covered   float64 // share of the question's weight from which it is asked in the words of memory
 	Fading    float64 // share below that at which the keyword channel is gone
 	Vector    float64 // of the z-score of the cosine, without neighbours
 	Brief     float64 // deviations that a turn loses for each halving below BriefTurn
 	BriefTurn int     // words
+
+	Encoder  float64 // of the z-score of the encoder's cosine, without neighbours
+	Session  float64 // of Encoder, for the best other turn of the session
+	Long     float64 // deviations, times u, that a turn loses for each halving below LongTurn
+	LongTurn int     // words
 }
 
 // What speaks for an item besides its calibration, and what speaks against any.
@@ -50,5 +62,6 @@ const (
 	spokenFor = .04 // relevance at least, of what has a rare word of the question or was made on a day that it names
 	rarely    = 3.5 // deviations above the mean of all, of the first by its words
 	alikeRaw  = .7  // of the raw scores of an item, that another has which says nearly the same
+	byTable   = .66 // deviations of the encoder's cosine for each of the table's: the slope over the candidates of test/talk
 	oddPieces = 3   // pieces of the vocabulary from which a word that no item has is no word of the language
 )

@@ -95,7 +95,7 @@ func AskTogether(ctx context.Context, sc scope.Scope, searches []*Search, deadli
 
 // asks reports whether two queries of an index differ at most in their filters.
 func (q *Query) asks(o *Query) bool {
-	return q.Text == o.Text && q.Limit == o.Limit && slices.Equal(q.Exclude, o.Exclude) && q.Model == o.Model && slices.Equal(q.Vector, o.Vector)
+	return q.Text == o.Text && q.Limit == o.Limit && slices.Equal(q.Exclude, o.Exclude) && q.Model == o.Model && slices.Equal(q.Vector, o.Vector) && slices.Equal(q.Encoded, o.Encoded)
 }
 
 // run asks once where that can be done, else once for each filter, all at the same time: a
@@ -150,4 +150,9 @@ func (r vectorRetriever) RetrieveEach(ctx context.Context, s scope.Scope, q *Que
 		out[i] = r.result(&results[i])
 	}
 	return out, true, nil
+}
+
+// RetrieveEach is Retrieve under each of the filters.
+func (r encoderRetriever) RetrieveEach(ctx context.Context, s scope.Scope, q *Query, filters []schemas.Filter) ([]Result, bool, error) {
+	return r.vectorRetriever.RetrieveEach(ctx, s, encoded(q), filters)
 }

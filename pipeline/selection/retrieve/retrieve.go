@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"satchel/pipeline/scope"
@@ -20,6 +21,7 @@ import (
 const (
 	NameKeyword = "keyword"
 	NameVector  = "vector"
+	NameEncoder = "encoder"
 	NameGraph   = "graph"
 	NameRecency = "recency"
 	NameTool    = "tool-rag" // what evidence calls a find of a tool
@@ -32,7 +34,8 @@ const DefaultLimit = 100
 type Query struct {
 	Text    string
 	Vector  []float32
-	Model   string // whose vectors are searched
+	Model   string    // whose vectors are searched
+	Encoded []float32 // of the text, by the sentence encoder
 	Filter  schemas.Filter
 	Exclude []string // ids to search as if they were not there
 	// Population are the items that the principal may see: statistics are of those among them that
@@ -82,6 +85,10 @@ func Keyword(index keyword.Index) Retriever { return keywordRetriever{index} }
 
 // Vector returns the retriever that finds by the cosine of vectors.
 func Vector(index vector.Index) Retriever { return vectorRetriever{index} }
+
+// Encoder returns the retriever that finds by the cosine of the sentence encoder's vectors. Its score of an item that has
+// none yet is NaN.
+func Encoder(index vector.Index) Retriever { return encoderRetriever{vectorRetriever{index}} }
 
 // Graph returns the retriever that finds what is linked to its seeds, up to so many hops away.
 func Graph(store graph.Store, hops int) Retriever { return graphRetriever{store, hops} }
@@ -145,6 +152,39 @@ func (r vectorRetriever) Score(ctx context.Context, s scope.Scope, q *Query, ids
 
 func (r vectorRetriever) query(q *Query) vector.Query {
 	return vector.Query{Vector: q.Vector, Model: q.Model, Limit: q.Limit, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}
+}
+
+// encoderRetriever finds by the cosine of the sentence encoder's vectors.
+type encoderRetriever struct{ vectorRetriever }
+
+func (r encoderRetriever) Name() string { return NameEncoder }
+
+// encoded is the query by the encoder's vector.
+func encoded(q *Query) *Query {
+	by := *q
+	by.Vector, by.Model = q.Encoded, ""
+	return &by
+}
+
+func (r encoderRetriever) Retrieve(ctx context.Context, s scope.Scope, q *Query) (Result, error) {
+	return r.vectorRetriever.Retrieve(ctx, s, encoded(q))
+}
+
+func (r encoderRetriever) Score(ctx context.Context, s scope.Scope, q *Query, ids []string) ([]float64, error) {
+	chunks, err := r.index.ScoreChunks(ctx, s, r.query(encoded(q)), ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(ids))
+	for i, list := range chunks {
+		out[i] = math.NaN()
+		for n, c := range list {
+			if n == 0 || c.Score > out[i] {
+				out[i] = c.Score
+			}
+		}
+	}
+	return out, nil
 }
 
 // graphRetriever finds what is linked to the seeds; its score is 1/(1+distance).

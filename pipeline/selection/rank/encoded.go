@@ -1,0 +1,36 @@
+package rank
+
+import (
+	"math"
+
+	"satchel/pipeline/selection/retrieve"
+	"satchel/schemas"
+)
+
+// estimate gives the items that have no vector of the encoder yet what their cosine by the table lets expect.
+func (p *Pool) estimate() {
+	encoder, table := p.channel(retrieve.NameEncoder), p.channel(retrieve.NameVector)
+	if encoder == nil {
+		return
+	}
+	for i := range p.ids {
+		if !math.IsNaN(encoder.raw[i]) {
+			continue
+		}
+		encoder.raw[i], p.lacking[i] = encoder.found.Mean, true
+		if table != nil {
+			encoder.raw[i] += byTable * deviation(encoder.found.SD) * (table.raw[i] - table.found.Mean) / deviation(table.found.SD)
+		}
+	}
+}
+
+// unencoded counts those of the places whose items have no vector of the encoder yet. One that the principal sees otherwise
+// than the index holds it never has one of what it sees, and one without text never has any.
+func (p *Pool) unencoded(at []int32, own []bool) (n int) {
+	for _, i := range at {
+		if p.lacking[i] && !own[i] && schemas.SearchText(&p.items[i].MemoryItem) != "" {
+			n++
+		}
+	}
+	return n
+}
