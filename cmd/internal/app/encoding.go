@@ -175,7 +175,7 @@ func (e *encoding) settle(ctx context.Context, s scope.Scope) error {
 		return nil
 	}
 	at, err := e.index.Checkpoint(ctx, s)
-	for err == nil {
+	for err == nil && at > 0 { // it has nothing before
 		var entries []eventlog.Entry
 		if entries, err = e.log.Read(ctx, s, at, settleBatch); err != nil || len(entries) == 0 {
 			break
