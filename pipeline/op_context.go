@@ -239,6 +239,9 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 		Budget: e.builder.Room(in, cs), Items: in.Limit, Model: req.Model,
 		Measure: func(c *candidate.Candidate) int { return e.builder.Cost(in.Counter, c, in.Zone) },
 	}, cs)
+	if in.Doubtful && in.Farther > 0 {
+		in.More += leftByDoubt(cs)
+	}
 	out.Pack, out.Compacted = e.buildPack(req, in, cs)
 	out.Compacted, out.Notes = out.Compacted || quoted, out.Notes.With(notes...)
 	for i := range out.Lost {
@@ -299,11 +302,25 @@ func (r *Ranked) keepFew() (dropped int) {
 			continue
 		}
 		if kept++; kept > few {
-			c.Drop, c.Detail = schemas.DropOffTopic, "hardly anything answers, so little is shown"+candidate.FillShows
+			c.Drop, c.Detail = schemas.DropOffTopic, hardlyAnything
 			dropped++
 		}
 	}
 	return dropped
+}
+
+// hardlyAnything is the detail of a drop of a pack that shows little because of doubt.
+const hardlyAnything = "hardly anything answers, so little is shown" + candidate.FillShows
+
+// leftByDoubt says of the items whose passages had no room that the room was small because of doubt. It returns how many.
+func leftByDoubt(cs []candidate.Candidate) (left int) {
+	for i := range cs {
+		if c := &cs[i]; c.Drop == schemas.DropBudget {
+			c.Drop, c.Detail = schemas.DropOffTopic, hardlyAnything
+			left++
+		}
+	}
+	return left
 }
 
 // packEnd is how far below the best value a pack ends, 0 where it takes its budget.

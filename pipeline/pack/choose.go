@@ -262,16 +262,16 @@ func (w *packer) greedy(standing []float64, pot func(part int8) int) {
 	}
 }
 
-// isPast reports whether a candidate is worth too little to be shown: for its tokens, or at all. What is quoted was chosen by
-// its passages for what they say in their tokens, what links reach by what stands before it, and what is given was not chosen.
+// isPast reports whether a candidate is worth too little for its tokens to be shown. What is quoted was chosen by its
+// passages, what links reach by what stands before it, and what is given was not chosen.
 func (w *packer) isPast(next priced) bool {
 	c := &w.cs[next.at]
 	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Linked || c.Given != candidate.NotGiven {
 		return false
 	}
 	w.best = max(w.best, next.value)
-	far := c.Quote == nil && next.value < w.best-w.req.Farther
-	w.past[next.at] = far || c.Score < hopeless*w.likeliest || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(next.at)
+	far := next.value < w.best-w.req.Farther || c.Score < hopeless*w.likeliest
+	w.past[next.at] = far && c.Quote == nil || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(next.at)
 	return w.past[next.at]
 }
 
