@@ -120,7 +120,7 @@ func (a *apart) Questions(context.Context, scope.Scope) embed.Questions {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.models++
-	return embed.Questions{Embedder: renamed{a.Embedder, fmt.Sprint("another", a.models)}, Cosines: embed.OfTable, Here: a.Embedder}
+	return embed.Questions{Embedder: renamed{a.Embedder, fmt.Sprint("another", a.models)}, Here: a.Embedder}
 }
 
 // renamed is the table under another name.

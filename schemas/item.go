@@ -182,6 +182,14 @@ type MemoryItem struct {
 	Attributes    json.RawMessage `json:"attributes,omitempty"` // kind-specific JSON object
 }
 
+// TrustOrDefault is the trust of an item, 0.5 without one.
+func (m *MemoryItem) TrustOrDefault() float64 {
+	if m.Trust == nil {
+		return 0.5
+	}
+	return *m.Trust
+}
+
 // ExpiresAt returns when the item's ttl runs out; the zero time means never.
 func (m *MemoryItem) ExpiresAt() time.Time {
 	if m.TTL <= 0 {

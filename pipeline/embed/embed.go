@@ -37,21 +37,11 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// Cosines is what the cosines between a question and items are of. Relevance is calibrated on each
-// kind by itself.
-type Cosines string
-
-// The kinds of cosines.
-const (
-	Uncalibrated Cosines = ""      // of a model that nobody has measured: relevance goes by words
-	OfTable      Cosines = "table" // questions and items by the static table
-)
-
 // Questions embeds questions for the vectors that a tenant's searches compare at present.
 type Questions struct {
 	Embedder // its model is that of the items' vectors
-	Cosines  Cosines
-	// Here embeds any text for the same vectors in this process and at once, if not as well. It is nil where an
-	// endpoint makes the vectors: what one principal alone is shown is sent nowhere.
+	// Here embeds any text for the same vectors in this process and at once. It is nil where an endpoint makes the
+	// vectors: what one principal alone is shown is sent nowhere, and relevance, which nobody has calibrated on their
+	// cosines, goes by words.
 	Here Embedder
 }

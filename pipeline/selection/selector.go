@@ -297,7 +297,7 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []st
 	if p.questions = q.Questions; p.questions.Embedder == nil && byVector {
 		p.questions = s.Questions(ctx, sc)
 	}
-	p.question = s.ranker.Read(q.Text, about, q.Type, names, p.questions.Cosines, q.Now)
+	p.question = s.ranker.Read(q.Text, about, q.Type, names, p.questions.Here != nil, q.Now)
 	asked := about
 	about = with(about, names)
 	each := (q.Limit + 1) / 2 // of two indexes that rank all of it

@@ -15,7 +15,6 @@ import (
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
 	"satchel/pipeline/compaction/blob"
-	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/static"
 	"satchel/pipeline/infra/days"
 	"satchel/pipeline/infra/plaintext"
@@ -186,7 +185,7 @@ func indexed(t *testing.T) []growth.Function {
 		{Name: "words.Tokens", Run: func(text string) { words.Tokens(text) }},
 		{Name: "words.Hashes", Run: func(text string) { words.Hashes(text) }},
 		{Name: "words.Content", Run: func(text string) { words.Content(words.Of(text)) }},
-		{Name: "rank.Ranker.Read", Run: func(text string) { ranker.Read(text, text, schemas.QueryHybrid, nil, embed.OfTable, time.Unix(0, 0)) }},
+		{Name: "rank.Ranker.Read", Run: func(text string) { ranker.Read(text, text, schemas.QueryHybrid, nil, true, time.Unix(0, 0)) }},
 		{Name: "days.Find", Run: func(text string) { days.Find(text, time.Unix(0, 0)) }},
 		{Name: "rank.Ranker.Warm", Run: func(text string) {
 			ranker.InvalidateCaches()

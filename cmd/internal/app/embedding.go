@@ -229,7 +229,7 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 
 // tableMaker is the table in the binary.
 func tableMaker(words *static.Embedder) *Maker {
-	return &Maker{Embedder: words, Questions: embed.Questions{Embedder: words, Cosines: embed.OfTable, Here: words}}
+	return &Maker{Embedder: words, Questions: embed.Questions{Embedder: words, Here: words}}
 }
 
 // openEmbedding opens the model that the settings name and, when another one has served

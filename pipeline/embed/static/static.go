@@ -121,7 +121,7 @@ func (e *Embedder) WordVector(dst []float32, word string) []float32 {
 
 // Questions are the table's.
 func (e *Embedder) Questions(context.Context, scope.Scope) embed.Questions {
-	return embed.Questions{Embedder: e, Cosines: embed.OfTable, Here: e}
+	return embed.Questions{Embedder: e, Here: e}
 }
 
 // WordPieces returns how many pieces of the vocabulary a word is cut into: 1 for a frequent word of English.

@@ -111,7 +111,7 @@ func (st *step) quotations(ctx context.Context) ([]*quotation, error) {
 			evidence: evidence{snippet: i, span: &schemas.Span{End: len(snippet.Text)}, where: it.Where},
 			id:       r.ID, text: snippet.Text, writer: r.Author, summary: r.Kind == schemas.KindSummary,
 			note:  it.Where == "" && r.Kind != schemas.KindCode && r.Kind != schemas.KindCommit,
-			score: it.Score, made: r.CreatedAt, trust: trustOf(r),
+			score: it.Score, made: r.CreatedAt, trust: r.TrustOrDefault(),
 		}
 		if r.RecordedAt.Before(q.made) { // a writer may name any day
 			q.made = r.RecordedAt
@@ -138,14 +138,6 @@ func (st *step) quotations(ctx context.Context) ([]*quotation, error) {
 // repeats reports whether a summary says again what another item says.
 func (q *quotation) repeats(other *quotation) bool {
 	return !other.summary && strings.Contains(q.text, other.text)
-}
-
-// trustOf is the trust of an item.
-func trustOf(r *schemas.Record) float64 {
-	if r.Trust == nil {
-		return 0.5
-	}
-	return *r.Trust
 }
 
 // measure takes in the words and vectors of the quotations, and how near each is to each step: half by the step's words that it

@@ -258,7 +258,7 @@ func (d *Defenses) withhold(c *candidate.Candidate, look fieldLook) {
 	if look.suspect != 0 {
 		left, names = withoutFields(c.Visible, look.suspect)
 	}
-	if look.unread && d.cfg.treat(injection.Finding{Unread: true}, c.Kind, Documents(c.Visible), trustOf(c.Visible)) == fenceUnread {
+	if look.unread && d.cfg.treat(injection.Finding{Unread: true}, c.Kind, Documents(c.Visible), c.TrustOrDefault()) == fenceUnread {
 		c.Unjudged = true
 	}
 	c.SetJudged(left, names)

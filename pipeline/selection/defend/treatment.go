@@ -95,7 +95,7 @@ func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) bool {
 	if d.classifier == nil {
 		return false
 	}
-	switch d.cfg.treat(f, c.Kind, Documents(c.Visible), trustOf(c.Visible)) {
+	switch d.cfg.treat(f, c.Kind, Documents(c.Visible), c.TrustOrDefault()) {
 	case dropText:
 		c.Drop, c.Detail = schemas.DropInjection, fmt.Sprintf("%s scores it %.2f", injection.Revision, f.Score)
 	case fenceText:
@@ -107,14 +107,6 @@ func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) bool {
 		return false
 	}
 	return true
-}
-
-// trustOf is an item's trust, .5 without one.
-func trustOf(v *candidate.Visible) float64 {
-	if v.Trust == nil {
-		return .5
-	}
-	return *v.Trust
 }
 
 // splitDetail is the detail of an item that shares an injected instruction with others.

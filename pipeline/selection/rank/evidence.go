@@ -128,7 +128,7 @@ func (p *Pool) judged(order []int32, req *Request) []int32 {
 // does not read: how many of its terms an item has says little there, as they are not weighed. See byOrder.
 func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 	vectors, encoder := p.channel(retrieve.NameVector), p.channel(retrieve.NameEncoder)
-	if q.cosines == embed.Uncalibrated {
+	if !q.cosines {
 		vectors = nil
 	}
 	byOrder, letters := p.byOrder(q, at), foreign(q.words)
@@ -186,7 +186,7 @@ func (p *Pool) byOrder(q *Question, at []int32) func(n int, i int32) bool {
 	terms := p.covered
 	for _, c := range p.channels {
 		switch {
-		case c.name == retrieve.NameVector && q.cosines == embed.Uncalibrated:
+		case c.name == retrieve.NameVector && !q.cosines:
 			return all(true)
 		case c.name == retrieve.NameKeyword:
 			terms = c.raw

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"satchel/pipeline/embed"
 	"satchel/pipeline/infra/days"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/words"
@@ -15,17 +14,17 @@ import (
 
 // Question is a question's text, read once.
 type Question struct {
-	cosines  embed.Cosines // of its vector with the items'; zero: there are none that relevance knows
-	kind     string        // of query: keyword, semantic, graph or hybrid
-	words    []string      // of the whole text
-	content  []string      // of what it is about, without stop words
-	names    []string      // other names of what it names
-	distinct int           // words that are no stop words
-	weights  []float64     // by content word, how much it tells
-	weight   float64       // of all content words
-	pieces   []int         // by content word, of the vocabulary; nil: nobody knows
-	unread   bool          // the lexicon does not know the script
-	wordless bool          // there is a text, and nothing in it says what it is about
+	cosines  bool      // relevance is calibrated on those of its vector with the items'
+	kind     string    // of query: keyword, semantic, graph or hybrid
+	words    []string  // of the whole text
+	content  []string  // of what it is about, without stop words
+	names    []string  // other names of what it names
+	distinct int       // words that are no stop words
+	weights  []float64 // by content word, how much it tells
+	weight   float64   // of all content words
+	pieces   []int     // by content word, of the vocabulary; nil: nobody knows
+	unread   bool      // the lexicon does not know the script
+	wordless bool      // there is a text, and nothing in it says what it is about
 	days     []days.Interval
 	told     bool           // of these days something is told; see toldOf
 	newest   bool           // it asks for the newest
@@ -38,7 +37,7 @@ type Question struct {
 
 // Read reads a question. about is its text without how it asks, kind the type of query, names are
 // other names of what it names, in lower case. cosines are what those of its vector with the items' are of.
-func (r *Ranker) Read(text, about, kind string, names []string, cosines embed.Cosines, now time.Time) *Question {
+func (r *Ranker) Read(text, about, kind string, names []string, cosines bool, now time.Time) *Question {
 	q := &Question{kind: kind, words: words.Of(text), names: names, cosines: cosines}
 	q.content, q.distinct = words.Content(words.Of(about))
 	q.wordless = len(q.content) == 0 && strings.TrimSpace(text) != ""
