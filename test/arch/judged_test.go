@@ -46,7 +46,7 @@ func unrendered() map[string][]string {
 		"pipeline/pack":               {"namesSpeaker", "dayNumber"}, // whether a tool is needed; the order
 		"pipeline/pack/assembly":      {"Adjust"},                    // a number
 		"pipeline/isolation":          {"Public", "Analyse", "Hidden", "Indexed", "unsettled", "confidence"},
-		"pipeline/isolation/roles":    {"quotations", "trustOf", "records", "labels", "tools", "toolsNamed"}, // kinds, times and checks
+		"pipeline/isolation/roles":    {"quotations", "records", "labels", "tools", "toolsNamed"}, // kinds, times and checks
 		"pipeline/isolation/artifact": {"StoredEntry"},
 		"pipeline/passage":            {"Of", "Texts"}, // whether it has passages; what is embedded
 		"pipeline/compaction":         nil,
