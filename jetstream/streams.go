@@ -125,13 +125,14 @@ func streamConfigs(cfg Config) []jetstream.StreamConfig {
 			Destination: "p.{{partition(" + strconv.Itoa(Partitions) + ",1)}}.mem.v1.{{wildcard(1)}}.evt.{{wildcard(2)}}",
 		},
 	}
+	// LEDGER is not compressed: a server of a cluster that was killed may be left with a block
+	// that it cannot read, answer that a tenant has no message, and then have no leader.
 	ledger := jetstream.StreamConfig{
 		Name:               LedgerStream,
 		Description:        "a window on the log: memory, packs, drops, decisions, proofs",
 		Subjects:           []string{"prov.v1.>"},
 		Discard:            jetstream.DiscardOld,
 		MaxBytes:           cfg.LedgerBytes,
-		Compression:        jetstream.S2Compression,
 		MaxMsgSize:         -1,
 		Duplicates:         100 * time.Millisecond,
 		AllowAtomicPublish: true,

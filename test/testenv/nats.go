@@ -74,6 +74,9 @@ func StartNATS(t testing.TB, cfg NATSConfig) *NATSCluster {
 		for i := range c.servers {
 			if cfg.Processes {
 				c.Kill(i) // it may stand still
+				if t.Failed() {
+					t.Logf("NATS server %s said:\n%s", NATSName(i), lastLines(filepath.Join(c.dir, NATSName(i)+".log")))
+				}
 			} else {
 				c.Stop(i)
 			}

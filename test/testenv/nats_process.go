@@ -39,11 +39,12 @@ func serveNATS(path string) error {
 	if err != nil {
 		return fmt.Errorf("read configuration: %w", err)
 	}
-	o.NoSigs, o.NoLog = true, true
+	o.NoSigs, o.Logtime = true, true
 	s, err := server.NewServer(o)
 	if err != nil {
 		return fmt.Errorf("configure: %w", err)
 	}
+	s.ConfigureLogger() // to standard error
 	s.Start()
 	_, err = io.Copy(io.Discard, os.Stdin) // ends with who started it, too
 	s.Shutdown()

@@ -75,5 +75,5 @@ func lastLines(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(raw[max(0, len(raw)-600):])
+	return string(raw[max(0, len(raw)-4000):])
 }
