@@ -9,6 +9,7 @@ import (
 	"satchel/pipeline/chat"
 	"satchel/pipeline/compaction"
 	"satchel/pipeline/pack"
+	"satchel/pipeline/selection/defend"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
@@ -43,7 +44,7 @@ func (e *Engine) fill(
 	if err != nil {
 		return Packed{}, err
 	}
-	packed.Notes = packed.Notes.With(explainEmpty(req, plan, ranked, packed)...)
+	packed.Notes = packed.Notes.With(defend.WarnInjected(ranked.Candidates, packed.Shown)...).With(explainEmpty(req, plan, ranked, packed)...)
 	if !op.spec().Summarize {
 		return packed, nil
 	}

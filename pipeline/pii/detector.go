@@ -168,6 +168,8 @@ type scan struct {
 	free  int    // end of the last span
 	looks int    // library look-ups left: they cost microseconds, a text of numbers has many
 	tried int    // end of the last word that was tried as a domain
+	line  int    // start of the line that was looked at last
+	lined int    // what was looked at of it
 	spans []Span // in order
 }
 

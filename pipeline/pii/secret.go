@@ -165,7 +165,7 @@ link:
 	for k := 0; k < 8 && at < len(t); k++ {
 		c := t[at]
 		switch {
-		case c == '=' || c == ':' || c == '|' && inTable(t, i):
+		case c == '=' || c == ':' || c == '|' && s.inTable(i):
 			assigned = true
 		case strings.IndexByte(" \"'`>*\\", c) >= 0 || c == '\n' && assigned: // also of Markdown, of JSON in JSON, of YAML
 		default:
@@ -192,10 +192,24 @@ link:
 }
 
 // inTable reports whether the line of i is a row of a Markdown table.
-func inTable(t string, i int) bool {
-	line := t[strings.LastIndexByte(t[:i], '\n')+1:]
-	return strings.HasPrefix(strings.TrimLeft(line, " "), "|")
+func (s *scan) inTable(i int) bool {
+	if i < s.lined {
+		s.line, s.lined = 0, 0
+	}
+	if end := strings.LastIndexByte(s.text[s.lined:i], '\n'); end >= 0 {
+		s.line = s.lined + end + 1
+	}
+	s.lined = i
+	for at := s.line; at <= i && at-s.line < mostIndent; at++ {
+		if s.text[at] != ' ' {
+			return s.text[at] == '|'
+		}
+	}
+	return false
 }
+
+// mostIndent is how many blanks may stand before a row of a table.
+const mostIndent = 64
 
 // secretName reports whether an assignment to name gives a secret away: a part of it is
 // a word for one, or two parts together are.

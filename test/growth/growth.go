@@ -1,8 +1,8 @@
 // Package growth measures how the work of a function grows with its text, over texts that are made
 // to be hard. It counts allocations and the bytes of these, which do not depend on the machine.
 //
-// A function is linear when twice the text takes at most Most times as much. Processor time is logged
-// and never decides.
+// A function is linear when twice the text takes at most Most times as much. Time decides only where eight times the
+// text takes mostTime times as much, which is far from linear on any machine.
 package growth
 
 import (
@@ -22,6 +22,14 @@ const Most = 2.5
 const (
 	fewAllocations = 256
 	fewBytes       = 64 << 10
+)
+
+// What eight times the text may take as much of time: 8 is linear, 64 quadratic. Runs of less than littleTime do not count.
+const (
+	mostTime   = 24
+	littleTime = 10 * time.Millisecond
+	shortTime  = 4 << 10
+	longTime   = 8 * shortTime
 )
 
 // Function is what reads a text.
@@ -60,6 +68,9 @@ func Check(t *testing.T, functions []Function) {
 				if ratio > Most {
 					t.Errorf("%s: twice the text takes %.1f times as much, at most %.1f", kind.Name, ratio, Most)
 				}
+				if slow := f.slower(&kind); slow > mostTime {
+					t.Errorf("%s: eight times the text takes %.0f times the time, at most %d", kind.Name, slow, mostTime)
+				}
 				if ratio > worst.ratio {
 					worst.ratio, worst.text = ratio, kind.Name
 				}
@@ -86,6 +97,26 @@ func (f *Function) ratio(short, long string) (ratio, slower float64) {
 		slower = float64(b.took) / float64(a.took)
 	}
 	return max(times(a.allocations, b.allocations, fewAllocations), times(a.bytes, b.bytes, fewBytes)), slower
+}
+
+// slower is how many times the time of a text one of eight times its size takes: the least of three, as others use the
+// machine too.
+func (f *Function) slower(kind *Text) (times float64) {
+	short, long := kind.Of(shortTime), kind.Of(longTime)
+	for n := range 3 {
+		took := f.measure(long).took
+		if took < littleTime {
+			return 0
+		}
+		ratio := float64(took) / float64(max(f.measure(short).took, littleTime/100))
+		if n == 0 || ratio < times {
+			times = ratio
+		}
+		if times <= mostTime {
+			break
+		}
+	}
+	return times
 }
 
 func (f *Function) measure(text string) work {
@@ -142,7 +173,7 @@ func Texts() []Text {
 	for name, unit := range map[string]string{
 		"one letter": "a", "camel case": "aB", "apostrophes": "a'", "underscores": "a_", "words": "lorem ", "blanks": " ", "lines": "\n",
 		"separators": "-----\n", "dashes": "-", "dots": "a.", "colons": "a:", "quotes": "\"x\" ",
-		"links": "[x](y) ", "fences": "```\nx\n", "headings": "# h\n", "items": "- x\n", "tables": "|a|b|\n", "tags": "<a><b>", "escapes": "%40&#64;",
+		"links": "[x](y) ", "fences": "```\nx\n", "headings": "# h\n", "items": "- x\n", "tables": "|a|b|\n", "bars": "|a", "tabs": "a\t", "semicolons": "a;", "equals": "a=", "commas": "a,", "slashes": "a/", "stars": "*a", "one row": "|key", "tags": "<a><b>", "escapes": "%40&#64;",
 		"mails": "a@b.co ", "digits": "7", "numbers": "1234 ", "phones": "+49 30 901820 ", "dates": "2024-01-02 ", "addresses": "10.0.0.1 ",
 		"secrets": "password: x1y2z3w4 ", "URLs": "http://a.b/c ", "at signs": "@", "colons alone": ":", "open links": "[a](", "backslashes": "\\", "dollars": "{{x}} ",
 		"zalgo": "a\u0301\u0302\u0303", "marks": "\u0301", "Han": "\u732b", "emoji": "\U0001F600", "not UTF-8": "\xff", "no width": "a\u200b", "fullwidth": "\uff21",

@@ -59,15 +59,21 @@ func Invisible(r rune) bool {
 	return r == '\u2800' || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0' || r == '\U0001d159'
 }
 
-// Bare is a text without what Shown leaves out and without what is invisible. Line ends stay.
+// Bare is a text without what Shown leaves out and without what is invisible, where each blank is the usual one. '\r' stays.
 func Bare(text string) string { return mapped(withoutEscapes(text), bare) }
 
-// bare is what Bare makes of a character: itself, or -1 for nothing.
+// bare is what Bare makes of a character: itself, a blank, or -1 for nothing.
 func bare(r rune) rune {
-	if Rune(r) < 0 || Invisible(r) {
+	shown := Rune(r)
+	switch {
+	case shown < 0 || Invisible(r):
 		return -1
+	case r == '\r' || r == '\n' || r == '\t':
+		return r
+	case unicode.IsSpace(r):
+		return ' '
 	}
-	return r
+	return shown
 }
 
 // ASCII returns how much of the beginning of a text, counted in eights but for the end, is printable ASCII. It looks

@@ -93,7 +93,7 @@ func (d *Defenses) InvalidateCaches() { d.looks.forget() }
 // superseded, what has expired or is no longer valid at now, what its writer doubts,
 // what is not about the query when there is one, what looks injected, and what is a pack
 // written back. Of what says the same the newest stays, and the newest of several versions takes the
-// best of their places. It returns warnings, which count what is stale and suspect.
+// best of their places. It returns warnings, which count what is stale and what is withheld.
 func (d *Defenses) Apply(cs []candidate.Candidate, asked bool, now time.Time) []string {
 	return d.apply(cs, asked, now, oneSpeaker, d.splits)
 }
@@ -124,11 +124,11 @@ const (
 )
 
 func (d *Defenses) apply(
-	cs []candidate.Candidate, asked bool, now time.Time, join joining, splits func([]candidate.Candidate) int,
+	cs []candidate.Candidate, asked bool, now time.Time, join joining, splits func([]candidate.Candidate),
 ) []string {
 	looks, fields := d.look(cs)
 	floors := d.floors(cs)
-	var old, suspect, unread, withheld int
+	var old, withheld int
 	var oldest time.Time
 	for i := range cs {
 		c := &cs[i]
@@ -151,21 +151,16 @@ func (d *Defenses) apply(
 		if c.Drop, c.Detail = d.weak(c, asked, &floors); !c.Kept() && c.Given == candidate.NotGiven { // what is given may come back
 			continue
 		}
-		if d.injected(c, looks[i].injected) {
-			suspect++
-		}
-		if c.Unjudged {
-			unread++
-		}
+		d.injected(c, looks[i].injected)
 		if len(c.Withheld) > 0 {
 			withheld++
 		}
 	}
-	suspect += splits(cs)
+	splits(cs)
 	if join != nobody {
 		group(cs, looks, join == anySpeaker, d.looksInjected)
 	}
-	return append(warn(old, suspect, unread, oldest), warnWithheld(withheld)...)
+	return append(warnOld(old, oldest), warnWithheld(withheld)...)
 }
 
 // DropNotYetValid drops, among the candidates that are still kept, what is not valid yet at now: the
@@ -219,26 +214,46 @@ func (d *Defenses) read(text string) features {
 	return l
 }
 
-func warn(old, suspect, unread int, oldest time.Time) []string {
-	var out []string
-	if old > 0 {
-		text := "stale: 1 item has expired or is no longer valid; it is of "
-		if old > 1 {
-			text = fmt.Sprintf("stale: %d items have expired or are no longer valid, the oldest of ", old)
-		}
-		out = append(out, text+oldest.UTC().Format(time.DateOnly))
+func warnOld(old int, oldest time.Time) []string {
+	switch day := oldest.UTC().Format(time.DateOnly); old {
+	case 0:
+		return nil
+	case 1:
+		return []string{"stale: 1 item has expired or is no longer valid; it is of " + day}
+	default:
+		return []string{fmt.Sprintf("stale: %d items have expired or are no longer valid, the oldest of %s", old, day)}
 	}
-	if suspect > 0 {
-		text := "injection: 1 item looks like an injected instruction"
-		if suspect > 1 {
-			text = fmt.Sprintf("injection: %d items look like injected instructions", suspect)
+}
+
+// WarnInjected counts what looks injected, of what is shown and of what was dropped for that, and what is shown in a
+// language that is not judged.
+func WarnInjected(cs []candidate.Candidate, shown []int) (out []string) {
+	suspect, unread := 0, 0
+	for i := range cs {
+		if cs[i].Drop == schemas.DropInjection {
+			suspect++
 		}
-		out = append(out, text)
 	}
-	switch {
-	case unread == 1:
+	for _, i := range shown {
+		switch {
+		case cs[i].Suspect:
+			suspect++
+		case cs[i].Unjudged:
+			unread++
+		}
+	}
+	switch suspect {
+	case 0:
+	case 1:
+		out = append(out, "injection: 1 item looks like an injected instruction")
+	default:
+		out = append(out, fmt.Sprintf("injection: %d items look like injected instructions", suspect))
+	}
+	switch unread {
+	case 0:
+	case 1:
 		out = append(out, "injection: 1 item is in a language that is not judged")
-	case unread > 1:
+	default:
 		out = append(out, fmt.Sprintf("injection: %d items are in languages that are not judged", unread))
 	}
 	return out

@@ -70,22 +70,25 @@ func TestSupersededBy(t *testing.T) {
 	}
 }
 
-// One item is spoken of as one.
+// One item is spoken of as one, and of what looks injected count what is shown and what is left out for it.
 func TestWarningsCountInWords(t *testing.T) {
 	t.Parallel()
+	suspect, unread, dropped := candidate.Candidate{Suspect: true}, candidate.Candidate{Unjudged: true}, candidate.Candidate{Drop: schemas.DropInjection}
 	day := time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
-		old, suspect, unread int
-		want                 string
+		old   int
+		cs    []candidate.Candidate
+		shown []int
+		want  string
 	}{
-		{0, 0, 0, ""},
-		{0, 0, 1, "injection: 1 item is in a language that is not judged"},
-		{0, 0, 2, "injection: 2 items are in languages that are not judged"},
-		{1, 1, 0, "stale: 1 item has expired or is no longer valid; it is of 2026-03-03, injection: 1 item looks like an injected instruction"},
-		{2, 3, 0, "stale: 2 items have expired or are no longer valid, the oldest of 2026-03-03, injection: 3 items look like injected instructions"},
+		{0, []candidate.Candidate{suspect, unread}, nil, ""},
+		{0, []candidate.Candidate{unread, unread}, []int{1}, "injection: 1 item is in a language that is not judged"},
+		{0, []candidate.Candidate{unread, unread}, []int{1, 0}, "injection: 2 items are in languages that are not judged"},
+		{1, []candidate.Candidate{dropped, suspect}, nil, "stale: 1 item has expired or is no longer valid; it is of 2026-03-03, injection: 1 item looks like an injected instruction"},
+		{2, []candidate.Candidate{suspect, dropped, suspect}, []int{0, 2}, "stale: 2 items have expired or are no longer valid, the oldest of 2026-03-03, injection: 3 items look like injected instructions"},
 	} {
-		if got := strings.Join(warn(c.old, c.suspect, c.unread, day), ", "); got != c.want {
-			t.Errorf("%d and %d: %q, want %q", c.old, c.suspect, got, c.want)
+		if got := strings.Join(append(warnOld(c.old, day), WarnInjected(c.cs, c.shown)...), ", "); got != c.want {
+			t.Errorf("%d and %v: %q, want %q", c.old, c.shown, got, c.want)
 		}
 	}
 }

@@ -89,11 +89,10 @@ func Documents(r *candidate.Visible) bool {
 	return r.FromFile()
 }
 
-// injected judges a candidate and drops or marks it as configured. It reports whether the
-// text looks injected. The detail has the score and never the text.
-func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) bool {
+// injected drops or marks a candidate as configured. The detail has the score and never the text.
+func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) {
 	if d.classifier == nil {
-		return false
+		return
 	}
 	switch d.cfg.treat(f, c.Kind, Documents(c.Visible), c.TrustOrDefault()) {
 	case dropText:
@@ -102,21 +101,16 @@ func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) bool {
 		c.Suspect = true
 	case fenceUnread:
 		c.Unjudged = true
-		return false
-	default:
-		return false
 	}
-	return true
 }
 
 // splitDetail is the detail of an item that shares an injected instruction with others.
 const splitDetail = injection.Revision + " finds an instruction that goes on in another item of the session"
 
 // splits judges what is kept of a session together: an instruction that runs over the
-// ends of items is of all of them, and drops or marks them. It returns how many items that
-// concerns which looked harmless alone.
-func (d *Defenses) splits(cs []candidate.Candidate) (found int) {
-	return d.shares(cs, func(c *candidate.Candidate, share injection.Share) {
+// ends of items is of all of them, and drops or marks them.
+func (d *Defenses) splits(cs []candidate.Candidate) {
+	d.shares(cs, func(c *candidate.Candidate, share injection.Share) {
 		if share == injection.SureShare && d.cfg.Injection != InjectionFence {
 			c.Drop, c.Detail = schemas.DropInjection, splitDetail
 		}
@@ -124,14 +118,14 @@ func (d *Defenses) splits(cs []candidate.Candidate) (found int) {
 }
 
 // markSplits is splits, but that it marks alone.
-func (d *Defenses) markSplits(cs []candidate.Candidate) (found int) {
-	return d.shares(cs, func(*candidate.Candidate, injection.Share) {})
+func (d *Defenses) markSplits(cs []candidate.Candidate) {
+	d.shares(cs, func(*candidate.Candidate, injection.Share) {})
 }
 
 // shares marks the items that share an instruction, and calls f with each.
-func (d *Defenses) shares(cs []candidate.Candidate, f func(*candidate.Candidate, injection.Share)) (found int) {
+func (d *Defenses) shares(cs []candidate.Candidate, f func(*candidate.Candidate, injection.Share)) {
 	if d.classifier == nil {
-		return 0
+		return
 	}
 	for _, at := range sessionsOf(cs) {
 		texts := make([]string, len(at))
@@ -143,14 +137,10 @@ func (d *Defenses) shares(cs []candidate.Candidate, f func(*candidate.Candidate,
 			if share == injection.NoShare || !c.Kept() {
 				continue
 			}
-			if !c.Suspect {
-				found++
-			}
 			c.Suspect = true
 			f(c, share)
 		}
 	}
-	return found
 }
 
 // sessionsOf returns, for each session of which several candidates are shown or would be

@@ -79,7 +79,8 @@ func TestSplitInstruction(t *testing.T) {
 			c.Session = "other" + texts[i]
 			cs = append(cs, c)
 		}
-		warnings := d.Apply(cs, false, time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC))
+		d.Apply(cs, false, time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC))
+		warnings := WarnInjected(cs, []int{0, 1, 2, 3})
 		for i := range cs[:4] {
 			c := &cs[i]
 			split := c.Content.Text() != texts[3]
