@@ -36,8 +36,12 @@ const (
 // signatureField is the name of a field that is code.
 const signatureField = "attributes.signature"
 
-// leastField is the length in bytes of the shortest text that can instruct.
-const leastField = 24
+// leastField is the length in bytes of the shortest text that can instruct, and shortField of those where a sentence that is
+// an attack by itself is all there is.
+const (
+	leastField = 16
+	shortField = 24
+)
 
 // Of a speaker, the blanks from which the name may begin an instruction; of a content, the bytes that may go on with it.
 const (
@@ -186,7 +190,7 @@ func (d *Defenses) instructs(text string, f injection.Finding, kind schemas.Kind
 	case len(text) < leastField:
 		return false
 	case f.Orders:
-		return f.Score >= d.cfg.Threshold
+		return f.Score >= d.cfg.Threshold || len(text) < shortField
 	case !strings.ContainsFunc(text, unicode.IsSpace):
 		return false
 	}

@@ -172,7 +172,7 @@ func TestPropertyRanking(t *testing.T) {
 				a, b := &cs[i-1], &cs[i]
 				sameScore := 0 // a logistic saturates, the fused score does not
 				if profile.byRelevance() {
-					sameScore = cmp.Compare(b.Fused, a.Fused)
+					sameScore = cmp.Compare(p.fused[slices.Index(p.ids, b.ID)], p.fused[slices.Index(p.ids, a.ID)])
 				}
 				if cmp.Or(cmp.Compare(b.Standing, a.Standing), sameScore, cmp.Compare(a.ID, b.ID)) >= 0 {
 					t.Fatalf("%s (%v) stands before %s (%v)", a.ID, a.Standing, b.ID, b.Standing)

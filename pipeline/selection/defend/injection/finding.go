@@ -42,19 +42,27 @@ func (c *Classifier) Judge(text string) Finding {
 		logit, f.Orders, f.Likely = max(logit, l), f.Orders || g.Orders, f.Likely || g.Likely
 	}
 	r := read(text)
-	for _, body := range r.bodies {
-		g, l := c.judge(body)
-		take(g, l)
-		f.Unread = f.Unread || g.Unread
-		for _, view := range views(body) {
-			take(c.judge(view))
+	sure := func(part string) { // one of many has to be beyond doubt
+		if g, l := c.judge(part); l > 0 && g.Orders {
+			take(g, l)
 		}
 	}
-	for _, part := range r.parts { // one of many has to be beyond doubt
-		for _, view := range append(views(part), part) {
-			if g, l := c.judge(view); l > 0 && g.Orders {
-				take(g, l)
+	for _, body := range r.bodies {
+		for _, chunk := range chunks(body) {
+			g, l := c.judge(chunk)
+			take(g, l)
+			f.Unread = f.Unread || g.Unread
+			for _, view := range views(chunk) {
+				take(c.judge(view))
 			}
+			for _, part := range joined(undone(chunk)) {
+				sure(part)
+			}
+		}
+	}
+	for _, part := range r.parts {
+		for _, view := range append(views(part), part) {
+			sure(view)
 		}
 	}
 	f.Score = 1 / (1 + math.Exp(-float64(logit)))

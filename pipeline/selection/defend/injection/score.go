@@ -5,9 +5,11 @@ import "strings"
 // Threshold is the score from which a text counts as injected.
 const Threshold = .5
 
-// longest is the number of bytes of a text that are looked at from its start, and
-// from its end when it is longer than twice that.
-const longest = 1 << 15
+// longest is the number of bytes of a text that are judged at once, and overlap of those that are judged twice.
+const (
+	longest = 1 << 16
+	overlap = 1 << 10
+)
 
 // Classifier scores texts with a model. It is safe for concurrent use.
 type Classifier struct{ model *Model }
@@ -60,15 +62,6 @@ func (o *spans) add(text string, s *sentence) {
 
 // each scores the sentences of a text.
 func (c *Classifier) each(text string, f func(*sentence)) {
-	if len(text) > 2*longest {
-		c.part(text[:longest], 0, f)
-		c.part(text[len(text)-longest:], len(text)-longest, f)
-		return
-	}
-	c.part(text, 0, f)
-}
-
-func (c *Classifier) part(text string, offset int, f func(*sentence)) {
 	split := splitter{text: text}
 	sum := sums{model: c.model}
 	var s sentence
@@ -85,7 +78,7 @@ func (c *Classifier) part(text string, offset int, f func(*sentence)) {
 				continue
 			}
 		}
-		s = sentence{start: start + offset, end: start + len(piece) + offset, fenced: fenced}
+		s = sentence{start: start, end: start + len(piece), fenced: fenced}
 		s.cell = start > 0 && separates(text[start-1]) || start > 1 && separates(text[start-2]) || end < len(text) && separates(text[end])
 		s.alone = (start == 0 || text[start-1] == '\n') && (end == len(text) || text[end] == '\n')
 		sum.read(piece, &s)

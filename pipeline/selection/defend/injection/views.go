@@ -3,13 +3,10 @@ package injection
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"html"
 	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"satchel/pipeline/infra/plaintext"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -18,7 +15,6 @@ import (
 type traits struct {
 	wide     int // bytes outside ASCII
 	percents int // of %41
-	entities int // of &#65; and &lt;
 	mixed    int // words of letters and digits
 	run      int // longest run of letters, digits, + and /
 	singles  int // single characters between separators
@@ -42,9 +38,6 @@ func traitsOf(text string) traits {
 		default:
 			if b == '%' && i+2 < len(text) {
 				t.percents++
-			}
-			if b == '&' {
-				t.entities++
 			}
 			if letters+digits > 0 {
 				t.words++
@@ -76,14 +69,11 @@ func traitsOf(text string) traits {
 // words run together. Only what a text has traits of is tried, so that plain text
 // costs one pass over its bytes.
 func views(text string) []string {
-	if len(text) > longest {
-		text = text[:longest]
+	var out []string
+	if plain := undone(text); plain != text {
+		out = append(views(plain), plain)
 	}
 	t := traitsOf(text)
-	var out []string
-	if bare := plaintext.Bare(text); bare != text {
-		out = append(views(bare), bare)
-	}
 	add := func(view string) {
 		if view != "" && view != text {
 			out = append(out, view)
@@ -100,9 +90,6 @@ func views(text string) []string {
 		if s, err := url.QueryUnescape(base); err == nil {
 			add(s)
 		}
-	}
-	if t.entities > 1 {
-		add(html.UnescapeString(base))
 	}
 	if t.run >= 24 {
 		add(runs(base))

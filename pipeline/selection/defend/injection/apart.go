@@ -1,0 +1,123 @@
+package injection
+
+import (
+	"html"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/pipeline/infra/plaintext"
+)
+
+var (
+	comments = regexp.MustCompile(`(?s)<!--.*?-->`)
+	escapes  = regexp.MustCompile(`\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\x[0-9A-Fa-f]{2}`)
+)
+
+// undone is a text as it is read: without comments of HTML, and with the characters for escapes.
+func undone(text string) string {
+	if strings.Contains(text, "<!--") {
+		text = comments.ReplaceAllString(text, "")
+	}
+	if strings.Contains(text, `\`) {
+		text = escapes.ReplaceAllStringFunc(text, func(escape string) string {
+			code, err := strconv.ParseUint(strings.Trim(escape[2:], "{}"), 16, 32)
+			if err != nil {
+				return escape
+			}
+			return string(rune(code))
+		})
+	}
+	if strings.Contains(text, "&") {
+		text = html.UnescapeString(text)
+	}
+	return plaintext.Bare(text)
+}
+
+// Words that stand apart are read together.
+const (
+	leastOdd = 4  // gaps that are no blanks, from which words stand apart
+	window   = 24 // words that are read together
+	step     = window / 2
+	language = 3 // one in so many words of a window is a common one, or the window is no prose
+)
+
+// joined returns what the words of a text say that something else parts than blanks: the cells of a table, line ends,
+// marks of Markdown, hyphens.
+func joined(text string) (out []string) {
+	from, words, odd, usual := 0, 0, 0, 0 // of a run of words
+	for i := 0; i <= len(text); {
+		gap := i
+		for i < len(text) && !inWord(text[i:]) {
+			_, n := utf8.DecodeRuneInString(text[i:])
+			i += n
+		}
+		ended := i == len(text)
+		switch {
+		case words == 0:
+			from = i
+		case i == gap+1 && text[gap] == ' ' || !isOdd(text[gap:i]):
+			usual++
+		default:
+			odd, usual = odd+1, 0
+		}
+		if usual > 1 || ended {
+			if odd >= leastOdd && 2*odd >= words {
+				out = append(out, windows(text[from:gap])...)
+			}
+			from, words, odd, usual = i, 0, 0, 0
+		}
+		if ended {
+			break
+		}
+		for words++; i < len(text) && inWord(text[i:]); {
+			_, n := utf8.DecodeRuneInString(text[i:])
+			i += n
+		}
+	}
+	return out
+}
+
+// inWord reports whether a text begins with a character of a word.
+func inWord(text string) bool {
+	if b := text[0]; b < utf8.RuneSelf {
+		return letter(b) || digit(b) || b == '\''
+	}
+	r, _ := utf8.DecodeRuneInString(text)
+	return unicode.In(r, unicode.L, unicode.M, unicode.N)
+}
+
+// isOdd reports whether more than blanks and the marks of a sentence part two words.
+func isOdd(gap string) bool {
+	gap = strings.TrimLeft(gap, `.,;:!?"')`)
+	blanks := len(gap) - len(strings.TrimLeft(gap, " "))
+	return blanks == 0 || strings.TrimLeft(gap[blanks:], `"'(`) != ""
+}
+
+// windows are the parts of a run of words that may be prose; each begins in the middle of the one before.
+func windows(run string) (out []string) {
+	words := strings.FieldsFunc(run, func(r rune) bool { return !inWord(string(r)) })
+	for at := 0; at == 0 || at+step < len(words); at += step {
+		part := strings.Join(words[at:min(len(words), at+window)], " ")
+		if hits, n := common(part); language*hits >= n {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// chunks are the parts of a long text that are judged by themselves: what stands in its middle counts as what stands
+// at its ends. Each begins a little before the end of the one before.
+func chunks(text string) (out []string) {
+	for len(text) > longest {
+		end := longest
+		if line := strings.LastIndexByte(text[longest-overlap:longest], '\n'); line >= 0 {
+			end = longest - overlap + line + 1
+		}
+		out = append(out, text[:end])
+		text = text[end-overlap:]
+	}
+	return append(out, text)
+}
