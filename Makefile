@@ -9,6 +9,7 @@ CRASHTIME ?= 10m
 CASES     ?= 10000
 BESIDE    ?= locomo scifact beam100k
 RACED     ?= ^$$
+SKIP      ?= ^$$
 MAX       ?= 150
 ITEMS     ?= 2000
 ENCODER   ?= bin/encoder
@@ -19,7 +20,7 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: attack measurements observe observe-all help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
+.PHONY: long attack measurements observe observe-all help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,8 +31,13 @@ build: ## the binary, stripped, in bin/
 demo: ## the first thing to run
 	$(GO) run ./cmd/satchel demo
 
-test: ## every test; what has no server or tool for it says so and is skipped
+test: ## every test but the long ones; what has no server or tool for it says so and is skipped
 	$(GO) test ./...
+
+LONG = $$(grep -rlE 'parts.Long\(|longKill\(' --include='*_test.go' . | xargs -n1 dirname | sort -u) ./test/growth
+
+long: ## the tests that take long, which the plain run skips, and the others of their packages
+	SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:+$$SATCHEL_TEST_REQUIRE,}long $(GO) test -count=1 -timeout 25m -skip '$(SKIP)' $(LONG)
 
 race: ## every test with the race detector, in random order, but those that read sources, count allocations or drive the binary, which has no detector, and those of RACED
 	$(GO) test -race -shuffle=on -timeout 25m $$($(GO) list ./... | grep -vE '/test/(arch|attack|e2e|fault|growth|observe|release)$$' | grep -vE '$(RACED)')

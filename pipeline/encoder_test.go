@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/store/vector"
 	vecinproc "satchel/pipeline/store/vector/inproc"
 	"satchel/schemas"
+	"satchel/test/parts"
 )
 
 // encodedWorld is a world with the sentence encoder, and its index.
@@ -105,6 +106,7 @@ func lacking(r *schemas.ContextResult) string {
 }
 
 func TestTheEncoderFindsWhatIsAskedInOtherWords(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	list := talked(t)
 	plain := openWorld(t, nil)
@@ -140,6 +142,7 @@ func TestTheEncoderFindsWhatIsAskedInOtherWords(t *testing.T) {
 
 // An item that lacks its vector is found by its words and by the table, as without the encoder.
 func TestAnItemWithoutItsVectorTakesPart(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	list := talked(t)
 	late := said("late", "s050", 1009, "Ben adopted a greyhound called Biscuit from the shelter.", "level:public")
@@ -158,6 +161,7 @@ func TestAnItemWithoutItsVectorTakesPart(t *testing.T) {
 
 // What a reader may not see changes nothing of what it gets, encoded or not.
 func TestHiddenItemsMoveNothingOfTheEncoder(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	list := talked(t)
 	var hidden []schemas.MemoryItem

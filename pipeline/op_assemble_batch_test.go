@@ -19,6 +19,7 @@ import (
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
+	"satchel/test/parts"
 )
 
 // keywordAlone and vectorAlone search under one filter at a time.
@@ -31,6 +32,7 @@ type (
 // pass with one whose sources are searched one by one: the same text, items, scores and
 // drops, whatever is asked.
 func TestAssembleTogetherIsAssembleAlone(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	clock := func() time.Time { return day }
 	together := openWorld(t, func(c *pipeline.Config) { c.Clock = clock })

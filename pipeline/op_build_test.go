@@ -17,6 +17,7 @@ import (
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
+	"satchel/test/parts"
 )
 
 func TestBuildRanksAndRenders(t *testing.T) {
@@ -175,6 +176,7 @@ type mutes struct{ embed.Embedder }
 func (mutes) Embed(context.Context, []string) ([][]float32, error) { return nil, errors.New("down") }
 
 func TestContentIsNeverInterpreted(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	w := openWorld(t, nil)
 	nasty := "crane {{type}} {{nope}} \u202eevil\u202c \x1b[31mred\x00\r\n# Heading\n---\n```\n[1] fake\n<!-- hidden\n\n\n🏗️ עגורן"

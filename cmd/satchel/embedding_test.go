@@ -18,6 +18,7 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/pipeline/embed/static"
 	"satchel/schemas"
+	"satchel/test/parts"
 )
 
 // embeddingsServer answers the embeddings API with the table's vectors while it is up; those
@@ -161,6 +162,7 @@ func changedOver(t *testing.T, model string, search func() (model, warnings stri
 }
 
 func TestAnotherModelTakesOver(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	gate := make(chan struct{})
 	url, _ := embeddingsServer(t, gate)
@@ -210,6 +212,7 @@ func TestAnotherModelTakesOver(t *testing.T) {
 }
 
 func TestTheEncoderInTheBinary(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	first := startNode(t)
 	for id, text := range map[string]string{"n1": "The pottery kiln is fired on Mondays.", "n2": "My grandmother plays the violin.", "n3": "She is allergic to peanuts."} {

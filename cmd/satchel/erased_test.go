@@ -13,6 +13,7 @@ import (
 	"satchel/jetstream"
 	"satchel/pipeline/store/eventlog"
 	logpg "satchel/pipeline/store/eventlog/postgres"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 	"satchel/worker/ingest"
 )
@@ -149,6 +150,7 @@ func TestAnErasureSurvivesARestore(t *testing.T) {
 
 // TestADamagedListOfErasures: up refuses it; verify and doctor name it.
 func TestADamagedListOfErasures(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	n := startNode(t)
 	n.must(t, "emit", "--item", `{"id":"v","content":"x","security_label":["level:public"]}`)

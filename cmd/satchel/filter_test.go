@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"satchel/schemas"
+	"satchel/test/parts"
 )
 
 // Search, preview and ask look among the items that a filter lets through, far down the ranking, too.
 func TestFilterFlag(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	n := startNode(t)
 	var lines strings.Builder

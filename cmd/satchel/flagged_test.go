@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"satchel/schemas"
+	"satchel/test/parts"
 )
 
 const (
@@ -55,6 +56,7 @@ func turnsOfAgents(t *testing.T, n int) (ids []string, lines string) {
 
 // A turn of an agent that is JSON is a memory like others, and one that is injected hides itself alone.
 func TestTurnsOfAgents(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	n := startNode(t)
 	ids, turns := turnsOfAgents(t, 200)

@@ -11,14 +11,14 @@ import (
 
 	"satchel/cmd/internal/importer"
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/parts"
 )
 
 // gitIn returns a git for a new repository in dir.
 func gitIn(t *testing.T, dir string) func(args ...string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		testenv.Missing(t, "git", "no git command on this machine")
+		parts.Missing(t, "git", "no git command on this machine")
 	}
 	git := func(args ...string) {
 		t.Helper()

@@ -14,6 +14,7 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/config"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -101,6 +102,7 @@ func TestOneKeyClaimsALog(t *testing.T) {
 
 // TestTheKeyOfADatabase is what folders with the log's key, and with another, can do.
 func TestTheKeyOfADatabase(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	database := testenv.Postgres(t)
 	use := []string{"--database-url", database}
@@ -201,6 +203,7 @@ func TestTheKeyOfAFolder(t *testing.T) {
 
 // TestMigrateClaims: what migrate fills is the key's, and what is another key's is not filled.
 func TestMigrateClaims(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	database := testenv.Postgres(t)
 	n := startNode(t)

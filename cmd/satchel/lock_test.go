@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"satchel/cmd/internal/app"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -89,6 +90,7 @@ func TestATrialBesideARunningProcess(t *testing.T) {
 // TestAMigratedLogThatWasContinued is brought over by another migrate, and rollback leaves
 // it alone.
 func TestAMigratedLogThatWasContinued(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	url := testenv.Postgres(t)
 	n := startNode(t)

@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	logpg "satchel/pipeline/store/eventlog/postgres"
 	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -85,6 +86,7 @@ func TestPostgres(t *testing.T) {
 // TestMigrate moves a log with packs and erasures from a folder to Postgres, interrupted
 // half-way, and goes on there.
 func TestMigrate(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	testenv.TooLongRaced(t)
 	url := testenv.Postgres(t)
@@ -157,6 +159,7 @@ func interrupted(t *testing.T, dir, url string) {
 
 // TestMigrateRefuses leaves a database alone that holds another log.
 func TestMigrateRefuses(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	url := testenv.Postgres(t)
 	one, two := startNode(t, "--database-url", url), startNode(t)

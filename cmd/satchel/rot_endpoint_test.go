@@ -10,12 +10,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
 // TestRotAsksAModel has a model that says its notes again, so that it is right where they have the answer. It gives no
 // answer to the second question.
 func TestRotAsksAModel(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	testenv.TooLongRaced(t)
 	var asked atomic.Int64

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -32,6 +33,7 @@ func runRot(t *testing.T, code int, args ...string) (folder string, r result) {
 
 // TestRotIsTheSameTwice also reads what it writes, and holds a run against another's report.
 func TestRotIsTheSameTwice(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	one, r := runRot(t, 0)
 	two, _ := runRot(t, 0, "--check", filepath.Join(one, "rot.json"))

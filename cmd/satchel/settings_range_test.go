@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"satchel/cmd/internal/config"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -14,6 +15,7 @@ import (
 // range is refused by name before anything starts, and 0 is in it only where the documents
 // say what it means.
 func TestEveryNumberHasARange(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	testenv.TooLongRaced(t)
 	docs, seen := read(t, "docs/settings.md"), 0

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"satchel/test/parts"
 )
 
 // flagsOf are n paths that all lead through the same list, each in another spelling.
@@ -21,6 +23,7 @@ func flagsOf(n int) []string {
 // A write costs what its size is, whatever it flags. What takes more than its bounds allow is hidden whole from
 // who may not see all of it, is counted, stops no index, not after a kill either, and is erased like any other.
 func TestAWriteCostsWhatItsSizeIs(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	w := newWorld(t, "main")
 	hidden, said := w.canary(), w.canary()

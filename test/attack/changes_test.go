@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"satchel/test/parts"
 )
 
 // shown is what the writer sees of its items: content and labels by id.
@@ -38,6 +40,7 @@ func (w *world) shown(t *testing.T, ids []string) map[string]string {
 
 // Nobody but the writer and an editor changes what others see, by whatever event and way.
 func TestNobodyChangesWhatIsNotTheirs(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	w := newWorld(t, "main")
 	ids := w.fill(t, "main", map[string]secret{})

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
 // Whatever is done to a file of the data folder, the next start heals it or names it: no
 // item is missing, and none is there that was not written, without a word about it.
 func TestDamageIsHealedOrNamed(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "data")
 	s, err := testenv.Start(binary, whole)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"satchel/test/parts"
 )
 
 // asker is a principal that asks of one tenant.
@@ -145,6 +147,7 @@ func await(t *testing.T, what *atomic.Int64, count int64) {
 // subscriptions and large replies without end is refused; another of its tenant, and one of
 // another tenant, are not, and are served in turn with it.
 func TestOnePrincipalTakesNothingFromOthers(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	w := newWorld(t, "main", "bank")
 	hostile, honest, other := w.asker("main", "public"), w.asker("main", "internal"), w.asker("bank", "internal")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"satchel/emitters/gateway"
+	"satchel/test/parts"
 )
 
 // overHTTP are the routes that an operation of the contract has, by its name.
@@ -17,6 +18,7 @@ var overHTTP = map[string]string{"context_request": "/v1/context", "context_sear
 
 // Over HTTP a token shows what its principal may see, whoever the body says is asking.
 func TestNothingIsShownOverHTTP(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	w, canaries := newWorld(t, "main"), map[string]secret{}
 	ids := w.fill(t, "main", canaries)

@@ -13,12 +13,14 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"satchel/emitters/gateway"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
 // A JSON Web Token shows what its principal may see in its tenant, as the registry has it, and nothing
 // of another tenant, whatever its subject is called.
 func TestAJWTShowsNothingOfAnotherTenant(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	w, canaries := newWorld(t, "main"), map[string]secret{}
 	ids := w.fill(t, "main", canaries)

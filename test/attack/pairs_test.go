@@ -9,12 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"satchel/test/parts"
 )
 
 // Three tenants hold the same, but that in one of them everything that the asker may not
 // see is another: words, lengths, numbers. Each question is asked in all three, by the
 // words that only the first has, too, and the replies must be the same.
 func TestWhatIsHiddenMovesNothing(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	w := newWorld(t, "t-first", "t-other", "t-equal")
 	asker := &principals[2]

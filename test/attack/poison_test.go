@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"satchel/jetstream"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -123,6 +124,7 @@ func TestPoison(t *testing.T) {
 // A partition that stands still while events wait is named by /readyz, by doctor, by the receipt of
 // a write and by that of an erasure elsewhere. When it gets on, everything is made good.
 func TestAPartitionStandsStill(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	s := testenv.Up(t, binary, filepath.Join(t.TempDir(), "data"))
 	key := operator(t, s)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"satchel/test/parts"
 )
 
 // Two tenants hold the same, but that one of them has items besides which filters let through and
@@ -11,6 +13,7 @@ import (
 // no decision is ever made on them. Another group of hidden items names whom some visible ones
 // name. Each question must have the same reply in both.
 func TestVerdictsMoveNothing(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	w := newWorld(t, "t-none", "t-some")
 	asker := &principals[2]

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -19,11 +20,11 @@ const toolsVar = "SATCHEL_TEST_BROWSER"
 func TestPages(t *testing.T) {
 	tools := os.Getenv(toolsVar)
 	if tools == "" {
-		testenv.Missing(t, "browser", toolsVar+" is not set; make browser installs the tools")
+		parts.Missing(t, "browser", toolsVar+" is not set; make browser installs the tools")
 	}
 	chromium, err := exec.LookPath(cmp.Or(os.Getenv("CHROMIUM"), "chromium"))
 	if err != nil {
-		testenv.Missing(t, "browser", "there is no Chromium: install it, or name it with CHROMIUM")
+		parts.Missing(t, "browser", "there is no Chromium: install it, or name it with CHROMIUM")
 	}
 	bin, out := t.TempDir(), cmp.Or(os.Getenv("OUT"), t.TempDir())
 	if err := os.MkdirAll(out, 0o750); err != nil {

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"satchel/test/testenv"
+	"satchel/test/parts"
 )
 
 // The Python client passes its own tests against the binary.
@@ -13,7 +13,7 @@ func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("python3", "-c", "import sys; assert sys.version_info >= (3, 11)").CombinedOutput()
 	if err != nil {
-		testenv.Missing(t, "python", "Python 3.11 is needed: "+string(out))
+		parts.Missing(t, "python", "Python 3.11 is needed: "+string(out))
 	}
 	cmd := exec.Command("python3", "-m", "unittest", "discover", "-s", "tests")
 	cmd.Dir = "../../emitters/python"
@@ -28,7 +28,7 @@ func TestTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("node", "-e", "process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)").CombinedOutput()
 	if err != nil {
-		testenv.Missing(t, "node", "Node 20 is needed: "+string(out))
+		parts.Missing(t, "node", "Node 20 is needed: "+string(out))
 	}
 	cmd := exec.Command("node", "--test", "test/client.test.js")
 	cmd.Dir = "../../emitters/typescript"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/test/testenv"
+	"satchel/test/parts"
 )
 
 // inShell runs a script with the binary as satchel and returns its lines.
@@ -15,7 +15,7 @@ func inShell(t *testing.T, shell, script string) []string {
 	t.Helper()
 	path, err := exec.LookPath(shell)
 	if err != nil {
-		testenv.Missing(t, shell, "no "+shell+" on this machine")
+		parts.Missing(t, shell, "no "+shell+" on this machine")
 	}
 	cmd := exec.CommandContext(t.Context(), path, "-c", script)
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"PATH=" + binDir + ":/usr/bin:/bin", "HOME=" + t.TempDir()}

@@ -20,6 +20,7 @@ import (
 
 	"satchel/emitters"
 	"satchel/schemas"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -241,10 +242,11 @@ func overHTTP(d *door, token string, q asked) ([]byte, error) {
 // Whichever door a question comes through, the same is shown, the same is left out for the same
 // reason, and the same is refused.
 func TestDoors(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	for _, runtime := range []string{"python3", "node"} {
 		if _, err := exec.LookPath(runtime); err != nil {
-			testenv.Missing(t, runtime, "there is no "+runtime)
+			parts.Missing(t, runtime, "there is no "+runtime)
 		}
 	}
 	s := testenv.Up(t, binary("satchel"), t.TempDir())

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -169,7 +170,7 @@ const verify = new Function(script + "\nreturn verify;")();
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	if out, err := exec.Command("python3", "-I", "-c", "import hashlib").CombinedOutput(); err != nil {
-		testenv.Missing(t, "python", string(out))
+		parts.Missing(t, "python", string(out))
 	}
 	data, work := t.TempDir(), t.TempDir()
 	i := testenv.Up(t, binary("satchel"), data)
@@ -252,7 +253,7 @@ func TestEvidenceIsAcceptedByTorchwood(t *testing.T) {
 	build := exec.Command("go", "build", "-o", verifier, ".")
 	build.Dir, build.Env = "../evidence", append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly")
 	if out, err := build.CombinedOutput(); err != nil {
-		testenv.Missing(t, "torchwood", string(out))
+		parts.Missing(t, "torchwood", string(out))
 	}
 	i := testenv.Up(t, binary("satchel"), t.TempDir(), "--origin", "log.example.org")
 	i.Must(t, "emit", "--id", "n1", "--text", "the lake house has a red door", "--speaker", "Ann")

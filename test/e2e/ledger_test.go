@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -84,6 +85,7 @@ func (d *door) entry(events <-chan event) event {
 
 // Over HTTP the ledger is followed as it grows, from where the client was.
 func TestTheLedgerOverHTTP(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	s := testenv.Up(t, binary("satchel"), t.TempDir())
 	writer, auditor := newToken(t, s, "writer"), newToken(t, s, "auditor", "--scope", "memory.audit")

@@ -11,6 +11,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -118,6 +119,7 @@ func TestTheGatewayTakesJSONWebTokens(t *testing.T) {
 
 // While the issuer does not answer, tokens of the file hold, and a JSON Web Token may be sent again.
 func TestTheGatewayWaitsForTheIssuer(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	s := testenv.Up(t, binary("satchel"), t.TempDir())
 	file := newToken(t, s, "shell")

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"satchel/test/testenv"
+	"satchel/test/parts"
 )
 
 // published returns the model as it was published, and skips the test where it is not to be had.
@@ -16,7 +16,7 @@ func published(t *testing.T) *Model {
 	t.Helper()
 	path := os.Getenv("SATCHEL_TEST_ENCODER_MODEL")
 	if path == "" {
-		testenv.Missing(t, "encoder", "SATCHEL_TEST_ENCODER_MODEL names no model.safetensors; see test/encoderref/README.md")
+		parts.Missing(t, "encoder", "SATCHEL_TEST_ENCODER_MODEL names no model.safetensors; see test/encoderref/README.md")
 	}
 	m, err := Read(path)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -20,7 +21,7 @@ func smallDisk(t *testing.T, size string) (dir string, grow func(size string)) {
 	dir = filepath.Join(t.TempDir(), "disk")
 	must(t, os.Mkdir(dir, 0o700))
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "satchel-fault", dir).CombinedOutput(); err != nil {
-		if testenv.Required("tmpfs") {
+		if parts.Required("tmpfs") {
 			t.Fatalf("mount a small disk: %v: %s", err, out)
 		}
 		t.Skipf("no small disk can be mounted here: %s", out)
@@ -43,6 +44,7 @@ func smallDisk(t *testing.T, size string) (dir string, grow func(size string)) {
 // is there once afterwards. Nothing is erased meanwhile: nats-server 2.15.2 may wait for itself
 // when it has no room to compact a stream, and then only a new process helps.
 func TestAFullDisk(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	disk, _ := smallDisk(t, "64m")
 	n, r := nodeAt(t, filepath.Join(disk, "data")), newRecord()
@@ -218,7 +220,7 @@ func TestServersOnAFullDisk(t *testing.T) {
 			return func() { v.Stop(); v.Start() }
 		}},
 		{"Neo4j", "300m", func(t *testing.T, n *node, disk string) func() {
-			if !testenv.Required("neo4j") {
+			if !parts.Required("neo4j") {
 				t.Skip("runs where neo4j is required: it starts the server twice")
 			}
 			g := testenv.StartNeo4jIn(t, disk)

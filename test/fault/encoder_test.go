@@ -21,6 +21,7 @@ import (
 // TestKillEncoder kills the process at random while the sentence encoder follows the log, under load. At the end each
 // item has its vector, and there is none of an erased item.
 func TestKillEncoder(t *testing.T) {
+	longKill(t)
 	t.Parallel()
 	seed := crashSeed(t)
 	random := rand.New(rand.NewPCG(seed, 97))

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"satchel/test/parts"
 )
 
 // crashTime is how long TestKill goes on.
@@ -144,4 +146,12 @@ func (r *record) finish(t *testing.T, n *node) {
 		t.Errorf("satchel verify: exit code %d\n%s", code, out)
 	}
 	r.check(t, n, ledger, letters)
+}
+
+// longKill skips the test unless long tests are required, or the time that they take is given.
+func longKill(t *testing.T) {
+	t.Helper()
+	if os.Getenv("SATCHEL_CRASH_TIME") == "" {
+		parts.Long(t)
+	}
 }

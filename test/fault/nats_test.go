@@ -16,6 +16,7 @@ import (
 // there are three servers and two workers, and a leader stands still until another is
 // chosen.
 func TestKillNATSProcess(t *testing.T) {
+	longKill(t)
 	t.Parallel()
 	servers, workers := 1, 1
 	long := os.Getenv("SATCHEL_CRASH_TIME") != ""

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -12,7 +13,7 @@ import (
 // transactions under way, and it takes no writes. What was acknowledged is there, once, and the graph is what a rebuild makes of the log.
 func TestKillNeo4jTransactions(t *testing.T) {
 	t.Parallel()
-	if !testenv.Required("neo4j") {
+	if !parts.Required("neo4j") {
 		t.Skip("runs where neo4j is required: it starts the server several times")
 	}
 	n, r := newNode(t), newRecord()

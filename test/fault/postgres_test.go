@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -13,6 +14,7 @@ import (
 // and under load, the process, the server, and both; now and then the server is stopped
 // as an administrator does, or stands still. What was acknowledged is there, once.
 func TestKillWithPostgres(t *testing.T) {
+	longKill(t)
 	t.Parallel()
 	p := testenv.StartPostgres(t)
 	seed := crashSeed(t)
@@ -72,6 +74,7 @@ func TestPostgresAway(t *testing.T) {
 // kept heads and newer vectors on a server: it is refused, until an operator accepts it;
 // then the indexes and the ledger follow from the log, and the events are read again.
 func TestRestoredDatabase(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	p := testenv.StartPostgres(t)
 	n, r := newNode(t), newRecord()

@@ -13,6 +13,7 @@ import (
 // to an older copy, and kills the process. What was acknowledged is there, once, and the
 // vectors are what a rebuild makes of the log.
 func TestKillWithQdrant(t *testing.T) {
+	longKill(t)
 	t.Parallel()
 	v := testenv.StartQdrant(t)
 	seed := crashSeed(t)

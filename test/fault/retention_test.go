@@ -11,6 +11,7 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 	"satchel/worker/erasure"
 )
@@ -50,6 +51,7 @@ func retainedOf(t *testing.T, log *eventlog.Log, tenant string) retained {
 // TestRetentionOfTwoWorkers: two workers start with classes of which everything is due. One of them is killed
 // in the middle of its run. Each item is erased, in one erasure, soon, and has a receipt.
 func TestRetentionOfTwoWorkers(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	f, r, tenants := newFleet(t, 2, testenv.NATSConfig{}), newRecord(), tenantsOf(3)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -19,6 +19,7 @@ import (
 	"satchel/pipeline/store/vector"
 	vectorqdrant "satchel/pipeline/store/vector/qdrant"
 	"satchel/schemas"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -63,7 +64,7 @@ func (s servers) open(t *testing.T, x *indexes) {
 // started and killed again and again, so this runs where it is required.
 func withServers(t *testing.T) (servers, *node) {
 	t.Helper()
-	if !testenv.Required("neo4j") {
+	if !parts.Required("neo4j") {
 		t.Skip("runs where neo4j is required: it starts the server several times")
 	}
 	s := servers{graph: testenv.StartNeo4j(t), vector: testenv.StartQdrant(t)}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -31,6 +32,7 @@ func behind(t *testing.T, server string) (string, *testenv.Wire) {
 // (Neo4j). What was acknowledged is there, once, and every index is what a rebuild makes
 // of the log.
 func TestKillServersConnections(t *testing.T) {
+	longKill(t)
 	t.Parallel()
 	n, r := newNode(t), newRecord()
 	var wires []*testenv.Wire
@@ -42,7 +44,7 @@ func TestKillServersConnections(t *testing.T) {
 	n.database = through(testenv.StartPostgres(t).URL)
 	n.servers.vector = testenv.StartQdrant(t)
 	n.servers.vectorURL = through(n.servers.vector.URL)
-	if testenv.Required("neo4j") {
+	if parts.Required("neo4j") {
 		n.servers.graph = testenv.StartNeo4j(t)
 		n.servers.graph.URL = through(n.servers.graph.URL)
 	}
@@ -75,6 +77,7 @@ func TestKillServersConnections(t *testing.T) {
 // events and requests come over; its clients are on the server's side. Nothing is lost or
 // comes twice, and the worker need not be started again.
 func TestKillNATSConnections(t *testing.T) {
+	longKill(t)
 	t.Parallel()
 	f, r, tenants := &fleet{nats: testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}), database: testenv.StartPostgres(t).URL}, newRecord(), tenantsOf(2)
 	f.people = filepath.Join(t.TempDir(), "principals.yaml")

@@ -18,6 +18,7 @@ import (
 
 	"satchel/jetstream"
 	"satchel/schemas"
+	"satchel/test/parts"
 )
 
 // witness is a satchel witness that is started and killed again and again on one folder.
@@ -127,6 +128,7 @@ func (n *node) remember(t *testing.T, text string) {
 // copy goes on elsewhere, are found out by the witness. It cosigns one of two forks, though it is killed
 // between check and store, and between store and reply.
 func TestWitness(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	w, first := newWitness(t), newNode(t)
 	env := witnessed(t, first, w)
@@ -208,6 +210,7 @@ func TestWitness(t *testing.T) {
 // TestRestoreAsksWitnesses: a backup that is older than what a witness cosigned is not restored, nor one of
 // another fork. Under another origin, or beside a witness that does not answer, it is.
 func TestRestoreAsksWitnesses(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	w, n, backup := newWitness(t), newNode(t), filepath.Join(t.TempDir(), "backup")
 	env := witnessed(t, n, w)

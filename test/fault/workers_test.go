@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"satchel/jetstream"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -118,6 +119,7 @@ func (f *fleet) finish(t *testing.T, r *record, tenants []string) {
 // is there, once, in its publisher's order. With SATCHEL_CRASH_TIME there are 32 tenants,
 // two workers and then four; without, it is a short look.
 func TestKillWorkers(t *testing.T) {
+	longKill(t)
 	t.Parallel()
 	sizes, many, last := []int{2}, 6, 3*time.Second
 	if os.Getenv("SATCHEL_CRASH_TIME") != "" {
@@ -175,6 +177,7 @@ func (f *fleet) killEvery(t *testing.T, every time.Duration, random *rand.Rand, 
 // TestWorkersJoinAndLeave: under load a second and a third worker join, and the first is
 // told to go. Requests are answered all the while, and nothing is lost.
 func TestWorkersJoinAndLeave(t *testing.T) {
+	parts.Long(t)
 	t.Parallel()
 	f, r, tenants := newFleet(t, 1, testenv.NATSConfig{}), newRecord(), tenantsOf(4)
 	stop := f.load(r, crashSeed(t), tenants)
@@ -195,6 +198,7 @@ func TestWorkersJoinAndLeave(t *testing.T) {
 // them again, under load, while two workers go on. Nothing is lost or comes twice, and
 // nobody has to be started again. Without SATCHEL_CRASH_TIME the leader goes once.
 func TestKillNATS(t *testing.T) {
+	longKill(t)
 	t.Parallel()
 	f, r, tenants := newFleet(t, 2, testenv.NATSConfig{}), newRecord(), tenantsOf(2)
 	seed := crashSeed(t)

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -33,7 +34,7 @@ var revisions = []string{"2025-11-25", "2026-07-28"}
 func TestConformance(t *testing.T) {
 	suite := os.Getenv(suiteVar)
 	if suite == "" {
-		testenv.Missing(t, "mcp-suite", suiteVar+" is not set; make conformance installs the suite")
+		parts.Missing(t, "mcp-suite", suiteVar+" is not set; make conformance installs the suite")
 	}
 	bin := t.TempDir()
 	if err := testenv.Build("../..", bin, "./cmd/satchel"); err != nil {

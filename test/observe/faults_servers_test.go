@@ -18,6 +18,7 @@ import (
 	"satchel/jetstream"
 	"satchel/policies/rego"
 	"satchel/schemas"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -213,7 +214,7 @@ func smallDisk(t *testing.T, tr *trial) {
 	must(t, os.Mkdir(disk, 0o700))
 	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=2g", "satchel-observe", disk)
 	if out, err := mount.CombinedOutput(); err != nil {
-		testenv.Missing(t, "tmpfs", "no disk can be mounted here: "+strings.TrimSpace(string(out)))
+		parts.Missing(t, "tmpfs", "no disk can be mounted here: "+strings.TrimSpace(string(out)))
 	}
 	t.Cleanup(func() {
 		if out, err := exec.Command("umount", "-l", disk).CombinedOutput(); err != nil {

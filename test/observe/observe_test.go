@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -54,7 +55,7 @@ func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		testenv.Missing(t, "prometheus", name+" is not on the path")
+		parts.Missing(t, "prometheus", name+" is not on the path")
 	}
 	return path
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/test/testenv"
+	"satchel/test/parts"
 )
 
 // head is what stands before the README's Go in a program.
@@ -32,10 +32,10 @@ func main() {
 func TestGoModule(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(distVar) == "" { // it compiles everything anew
-		testenv.Missing(t, "dist", distVar+" is not set; make dist runs this test")
+		parts.Missing(t, "dist", distVar+" is not set; make dist runs this test")
 	}
 	if out, err := exec.Command("git", "rev-parse", "HEAD").CombinedOutput(); err != nil {
-		testenv.Missing(t, "git", "the tracked files are published: "+strings.TrimSpace(string(out)))
+		parts.Missing(t, "git", "the tracked files are published: "+strings.TrimSpace(string(out)))
 	}
 	const module, version = "example.com/acme/satchel", "v0.9.0"
 	proxy := t.TempDir()

@@ -10,7 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"satchel/test/testenv"
+	"satchel/test/parts"
 )
 
 // distVar names the folder with the packages that make dist built.
@@ -24,11 +24,11 @@ func built(t *testing.T, ending string, tools ...string) string {
 	t.Helper()
 	dist := os.Getenv(distVar)
 	if dist == "" {
-		testenv.Missing(t, "dist", distVar+" is not set; make dist builds the packages")
+		parts.Missing(t, "dist", distVar+" is not set; make dist builds the packages")
 	}
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
-			testenv.Missing(t, "dist", tool+" is not installed")
+			parts.Missing(t, "dist", tool+" is not installed")
 		}
 	}
 	found, err := filepath.Glob(filepath.Join(dist, "*"+ending))
@@ -79,7 +79,7 @@ func TestTypeScript(t *testing.T) {
 func TestCurlAndEditor(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		testenv.Missing(t, "dist", "curl is not installed")
+		parts.Missing(t, "dist", "curl is not installed")
 	}
 	s := up(t)
 	token := s.Token(t, "shell")

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"testing"
 
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -20,7 +21,7 @@ const toolVar = "SATCHEL_TEST_SCHEMATHESIS"
 func TestRepliesFitTheDocument(t *testing.T) {
 	tool := os.Getenv(toolVar)
 	if tool == "" {
-		testenv.Missing(t, "schemathesis", toolVar+" is not set; make schemathesis installs it")
+		parts.Missing(t, "schemathesis", toolVar+" is not set; make schemathesis installs it")
 	}
 	bin := t.TempDir()
 	if err := testenv.Build("../..", bin, "./cmd/satchel"); err != nil {

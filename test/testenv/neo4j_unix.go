@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j"
+
+	"satchel/test/parts"
 )
 
 const (
@@ -121,8 +123,8 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 // not required: with it and all other tests a small machine has too little to answer in time.
 func findNeo4j(t testing.TB) string {
 	t.Helper()
-	if !Required(neo4jPart) {
-		Missing(t, neo4jPart, "it runs where "+RequireVar+" has "+neo4jPart)
+	if !parts.Required(neo4jPart) {
+		parts.Missing(t, neo4jPart, "it runs where "+parts.RequireVar+" has "+neo4jPart)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -131,7 +133,7 @@ func findNeo4j(t testing.TB) string {
 	cache = filepath.Join(cache, "satchel-testenv")
 	home := filepath.Join(cache, "neo4j-"+neo4jVersion)
 	if _, err := exec.LookPath("java"); err != nil {
-		Missing(t, neo4jPart, "no java on this machine (Debian: apt-get install openjdk-17-jre-headless maven)")
+		parts.Missing(t, neo4jPart, "no java on this machine (Debian: apt-get install openjdk-17-jre-headless maven)")
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)
@@ -150,11 +152,11 @@ func findNeo4j(t testing.TB) string {
 	}
 	_, missing := os.Stat(home)
 	_, slow := os.Stat(neo4jArchive(home))
-	if missing == nil && (slow == nil || !Required(neo4jPart)) {
+	if missing == nil && (slow == nil || !parts.Required(neo4jPart)) {
 		return home
 	}
-	if !Required(neo4jPart) {
-		Missing(t, neo4jPart, "it is not in "+home+"; "+RequireVar+"=neo4j fetches it")
+	if !parts.Required(neo4jPart) {
+		parts.Missing(t, neo4jPart, "it is not in "+home+"; "+parts.RequireVar+"=neo4j fetches it")
 	}
 	if missing != nil {
 		if err := fetchNeo4j(home); err != nil {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"satchel/test/parts"
 )
 
 const (
@@ -101,8 +103,8 @@ func findOPA(t testing.TB) string {
 	if _, err := os.Stat(binary); err == nil {
 		return binary
 	}
-	if !Required(opaPart) {
-		Missing(t, opaPart, "it is not in "+cache+"; "+RequireVar+"=opa builds it")
+	if !parts.Required(opaPart) {
+		parts.Missing(t, opaPart, "it is not in "+cache+"; "+parts.RequireVar+"=opa builds it")
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)

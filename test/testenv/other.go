@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"testing"
+
+	"satchel/test/parts"
 )
 
 func tryPort(port int) error {
@@ -19,13 +21,13 @@ func tryPort(port int) error {
 // Postgres skips the test: no server is started on this system.
 func Postgres(t testing.TB) string {
 	t.Helper()
-	Missing(t, "postgres", "servers are started on Unix only")
+	parts.Missing(t, "postgres", "servers are started on Unix only")
 	return ""
 }
 
 // PgBouncer skips the test: no server is started on this system.
 func PgBouncer(t testing.TB, database, mode string) string {
 	t.Helper()
-	Missing(t, "pgbouncer", "servers are started on Unix only")
+	parts.Missing(t, "pgbouncer", "servers are started on Unix only")
 	return ""
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"satchel/test/parts"
 )
 
 // PgBouncer starts a pgbouncer in front of a database of [Postgres], with the settings that it comes with and a pool_mode,
@@ -25,11 +27,11 @@ func PgBouncer(t testing.TB, database, mode string) string {
 		bin = "/usr/sbin/pgbouncer"
 	}
 	if _, err := os.Stat(bin); err != nil {
-		Missing(t, "pgbouncer", "no pgbouncer on this machine (Debian: apt-get install pgbouncer)")
+		parts.Missing(t, "pgbouncer", "no pgbouncer on this machine (Debian: apt-get install pgbouncer)")
 	}
 	a, err := accountFor("postgres")
 	if err != nil {
-		Missing(t, "pgbouncer", err.Error())
+		parts.Missing(t, "pgbouncer", err.Error())
 	}
 	at, err := url.Parse(database)
 	if err != nil {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"satchel/test/parts"
 )
 
 // postgresPart is what SATCHEL_TEST_REQUIRE calls Postgres.
@@ -64,7 +66,7 @@ func Postgres(t testing.TB) string {
 	t.Helper()
 	bin, a, err := findPostgres()
 	if err != nil {
-		Missing(t, postgresPart, err.Error())
+		parts.Missing(t, postgresPart, err.Error())
 	}
 	s, err := openShared(t, "postgres", a)
 	if err != nil {
@@ -214,7 +216,7 @@ func newPostgres(t testing.TB, under string) *PostgresServer {
 	t.Helper()
 	bin, a, err := findPostgres()
 	if err != nil {
-		Missing(t, postgresPart, err.Error())
+		parts.Missing(t, postgresPart, err.Error())
 	}
 	dir, err := os.MkdirTemp(under, "satchel-postgres-")
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/qdrant/go-client/qdrant"
+
+	"satchel/test/parts"
 )
 
 // QdrantPlace is a server with a prefix of collections of a test's own.
@@ -38,8 +40,8 @@ func Qdrant(t testing.TB) QdrantPlace {
 		t.Cleanup(func() { dropCollections(t, p) })
 		return p
 	}
-	if Required("qdrant") {
-		Missing(t, "qdrant", "QDRANT_URL names no server; none comes from a package registry")
+	if parts.Required("qdrant") {
+		parts.Missing(t, "qdrant", "QDRANT_URL names no server; none comes from a package registry")
 	}
 	t.Log("Qdrant itself was NOT run: this is the stand-in for the methods the driver calls; set QDRANT_URL for the real one")
 	p.StandIn = StartQdrantStandIn(t)

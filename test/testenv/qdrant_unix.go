@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/qdrant/go-client/qdrant"
+
+	"satchel/test/parts"
 )
 
 // QdrantBinaryVar names the variable with the path of a Qdrant binary to run, for tests
@@ -45,8 +47,8 @@ func StartQdrant(t testing.TB) *QdrantServer {
 	if os.Getenv(QdrantBinaryVar) != "" {
 		return StartQdrantIn(t, "")
 	}
-	if Required("qdrant") {
-		Missing(t, "qdrant", QdrantBinaryVar+" names no binary; none comes from a package registry")
+	if parts.Required("qdrant") {
+		parts.Missing(t, "qdrant", QdrantBinaryVar+" names no binary; none comes from a package registry")
 	}
 	t.Log("Qdrant itself was NOT run: this is the stand-in for the methods the driver calls; " + QdrantBinaryVar + " names the binary of the real one")
 	s := &QdrantServer{t: t, StandIn: StartQdrantStandIn(t)}
@@ -82,7 +84,7 @@ func StartQdrantSecure(t testing.TB) (s *QdrantServer, readOnly string) {
 func newQdrant(t testing.TB, under string) *QdrantServer {
 	t.Helper()
 	if os.Getenv(QdrantBinaryVar) == "" {
-		Missing(t, "qdrant", QdrantBinaryVar+" names no binary; none comes from a package registry")
+		parts.Missing(t, "qdrant", QdrantBinaryVar+" names no binary; none comes from a package registry")
 	}
 	dir, err := os.MkdirTemp(under, "satchel-qdrant-")
 	if err != nil {

@@ -5,9 +5,7 @@
 // "go test" share a server. It ends by itself some seconds after the last process that
 // used it, however that ended.
 //
-// What a machine does not have is skipped with a reason, so "go test ./..." needs nothing
-// but Go. SATCHEL_TEST_REQUIRE lists, separated by commas, what must not be skipped: then
-// the reason is a failure.
+// What a machine does not have is skipped with a reason; see package parts.
 package testenv
 
 import (
@@ -15,29 +13,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 )
-
-// RequireVar names the environment variable that lists the parts that must run.
-const RequireVar = "SATCHEL_TEST_REQUIRE"
-
-// Required reports whether part must not be skipped.
-func Required(part string) bool {
-	return slices.Contains(strings.FieldsFunc(os.Getenv(RequireVar), func(r rune) bool { return r == ',' || r == ' ' }), part)
-}
-
-// Missing skips the test because part is not to be had, for a reason of one line. It
-// fails the test instead when part is required.
-func Missing(t testing.TB, part, reason string) {
-	t.Helper()
-	if Required(part) {
-		t.Fatalf("%s is required by %s: %s", part, RequireVar, reason)
-	}
-	t.Skipf("without %s: %s", part, reason)
-}
 
 var givenPorts sync.Map
 

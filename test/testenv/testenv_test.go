@@ -12,15 +12,6 @@ import (
 	"satchel/test/testenv"
 )
 
-func TestRequired(t *testing.T) {
-	t.Setenv(testenv.RequireVar, "tmpfs, postgres")
-	for part, want := range map[string]bool{"postgres": true, "tmpfs": true, "post": false, "": false, "neo4j": false} {
-		if got := testenv.Required(part); got != want {
-			t.Errorf("%q is required: %v", part, got)
-		}
-	}
-}
-
 func TestAFreePortCanBeListenedOnWhileProcessesStart(t *testing.T) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup

@@ -14,7 +14,7 @@ import (
 
 	"satchel/emitters"
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/parts"
 )
 
 func text(s string) schemas.Content { return schemas.TextContent(s) }
@@ -271,7 +271,7 @@ func TestTheScriptChecksProofs(t *testing.T) {
 	t.Parallel()
 	recent := "process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)"
 	if out, err := exec.Command("node", "-e", recent).CombinedOutput(); err != nil {
-		testenv.Missing(t, "node", "Node 20 is needed: "+string(out))
+		parts.Missing(t, "node", "Node 20 is needed: "+string(out))
 	}
 	s := setup(t, false)
 	s.fill()

@@ -18,6 +18,7 @@ import (
 	builtin "satchel/policies/rego"
 	"satchel/schemas"
 	"satchel/test/conformance/policytest"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -125,7 +126,7 @@ func TestConformanceOfOPA(t *testing.T) {
 // TestOPAProcess holds a real server to the embedded one, kills it, and prints what each
 // costs. It takes a while, so it runs where OPA is required.
 func TestOPAProcess(t *testing.T) {
-	if !testenv.Required("opa") {
+	if !parts.Required("opa") {
 		t.Skip("runs where opa is required: it measures")
 	}
 	server := testenv.StartOPA(t, builtin.Bundle(), "built-in")

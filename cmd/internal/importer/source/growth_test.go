@@ -8,10 +8,12 @@ import (
 	"satchel/cmd/internal/importer/source/document"
 	"satchel/cmd/internal/importer/source/experience"
 	"satchel/test/growth"
+	"satchel/test/parts"
 )
 
 // What reads files on import takes work in proportion to them.
 func TestWorkGrowsWithTheFile(t *testing.T) {
+	parts.Long(t)
 	var reader code.Reader
 	t.Cleanup(func() {
 		if err := reader.Close(t.Context()); err != nil {

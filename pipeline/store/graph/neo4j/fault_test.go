@@ -10,6 +10,7 @@ import (
 
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/graph/neo4j"
+	"satchel/test/parts"
 	"satchel/test/testenv"
 )
 
@@ -30,7 +31,7 @@ func orphan(t *testing.T, server *testenv.Neo4jServer) {
 // TestServerFaults stops, kills, pauses and sets back a server that is in use. It takes
 // five starts of the server, so it runs where Neo4j is required.
 func TestServerFaults(t *testing.T) {
-	if !testenv.Required("neo4j") {
+	if !parts.Required("neo4j") {
 		t.Skip("runs where neo4j is required: it starts the server five times")
 	}
 	t.Parallel()

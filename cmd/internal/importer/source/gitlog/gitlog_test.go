@@ -13,14 +13,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"satchel/test/testenv"
+	"satchel/test/parts"
 )
 
 // repository makes an empty repository and returns its folder and a git for it.
 func repository(t *testing.T, args ...string) (string, func(args ...string) string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		testenv.Missing(t, "git", "no git command on this machine")
+		parts.Missing(t, "git", "no git command on this machine")
 	}
 	dir := filepath.Join(t.TempDir(), "kiln")
 	git := func(args ...string) string {
