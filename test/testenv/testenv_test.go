@@ -29,6 +29,7 @@ func TestAFreePortCanBeListenedOnWhileProcessesStart(t *testing.T) {
 	}
 	defer wg.Wait()
 	defer close(done)
+	taken := 0 // by tests of other packages, which choose ports at the same time
 	for range 500 {
 		port, err := testenv.FreePort()
 		if err != nil {
@@ -36,7 +37,10 @@ func TestAFreePortCanBeListenedOnWhileProcessesStart(t *testing.T) {
 		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			t.Fatal(err)
+			if taken++; taken > 2 {
+				t.Fatal(err)
+			}
+			continue
 		}
 		l.Close()
 	}

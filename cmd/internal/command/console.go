@@ -79,7 +79,10 @@ func (c *Console) token() (string, error) {
 		return "", config.Usagef("read the token: %w", err)
 	}
 	token := strings.TrimSpace(string(raw))
-	if token == "" || strings.ContainsAny(token, " \r\n\t") {
+	switch {
+	case token == "" && c.TokenFile != "" && c.TokenFile != "-":
+		return "", config.Usagef("%s is empty; satchel token add makes a token", c.TokenFile)
+	case token == "", strings.ContainsAny(token, " \r\n\t"):
 		return "", config.Usagef("name a file with --token-file, or set SATCHEL_TOKEN; satchel token add makes a token")
 	}
 	return token, nil
