@@ -39,8 +39,11 @@ LONG = $$(grep -rlE 'parts.Long\(|longKill\(' --include='*_test.go' . | xargs -n
 long: ## the tests that take long, which the plain run skips, and the others of their packages
 	SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:+$$SATCHEL_TEST_REQUIRE,}long $(GO) test -count=1 -timeout 25m -skip '$(SKIP)' $(LONG)
 
+# What takes a minute under the detector and is one goroutine's work.
+ALONE = TestBudgetAdherence|TestLimitsArePrefixes|TestWhatADropSaysHelps|TestEval|TestNamesAreFound|TestFilterValues|TestTheReadmesPack
+
 race: ## every test with the race detector, in random order, but those that read sources, count allocations or drive the binary, which has no detector, and those of RACED
-	$(GO) test -race -shuffle=on -timeout 25m $$($(GO) list ./... | grep -vE '/test/(arch|attack|e2e|fault|growth|observe|release)$$' | grep -vE '$(RACED)')
+	$(GO) test -race -shuffle=on -timeout 25m -skip '$(ALONE)' $$($(GO) list ./... | grep -vE '/test/(arch|attack|e2e|fault|growth|observe|release)$$' | grep -vE '$(RACED)')
 
 vet: ## gofmt, go vet, module tidiness, other architectures
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "not gofmt-clean"; exit 1; }
