@@ -34,10 +34,11 @@ demo: ## the first thing to run
 test: ## every test but the long ones; what has no server or tool for it says so and is skipped
 	$(GO) test ./...
 
-LONG = $$(grep -rlE 'parts.Long\(|longKill\(' --include='*_test.go' . | xargs -n1 dirname | sort -u) ./test/growth
+LONG = $$(grep -rlE 'parts.Long\(|longKill\(' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 
 long: ## the tests that take long, which the plain run skips, and the others of their packages
 	SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:+$$SATCHEL_TEST_REQUIRE,}long $(GO) test -count=1 -timeout 25m -skip '$(SKIP)' $(LONG)
+	SATCHEL_TEST_REQUIRE=long $(GO) test -count=1 ./test/growth
 
 # What takes a minute under the detector and is one goroutine's work.
 ALONE = TestBudgetAdherence|TestLimitsArePrefixes|TestWhatADropSaysHelps|TestEval|TestNamesAreFound|TestFilterValues|TestTheReadmesPack

@@ -126,9 +126,11 @@ func (f *Function) measure(text string) work {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	began := time.Now()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began := processor()
 	run()
-	took := time.Since(began)
+	took := processor() - began
 	runtime.ReadMemStats(&after)
 	return work{after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc, took}
 }
