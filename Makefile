@@ -34,17 +34,15 @@ demo: ## the first thing to run
 test: ## every test but the long ones; what has no server or tool for it says so and is skipped
 	$(GO) test ./...
 
-LONG = $$(grep -rlE 'parts.Long\(|longKill\(' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+# The long tests of the packages that race leaves out.
+LONG = $$(grep -hB1 -E 'parts.Long\(t|longKill\(t' test/attack/*_test.go test/e2e/*_test.go test/fault/*_test.go | sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' | paste -sd '|')
 
-long: ## the tests that take long, which the plain run skips, and the others of their packages
-	SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:+$$SATCHEL_TEST_REQUIRE,}long $(GO) test -count=1 -timeout 25m -skip '$(SKIP)' $(LONG)
-	SATCHEL_TEST_REQUIRE=long $(GO) test -count=1 ./test/growth
+long: ## the tests that take long, which the plain run skips; race runs those of the other packages
+	SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:+$$SATCHEL_TEST_REQUIRE,}long $(GO) test -count=1 -timeout 25m -run "^($(LONG))$$" -skip '$(SKIP)' ./test/attack ./test/e2e ./test/fault
+	SATCHEL_TEST_REQUIRE=long,time $(GO) test -count=1 -p 1 -run WorkGrows ./test/growth ./cmd/internal/importer/source
 
-# What takes a minute under the detector and is one goroutine's work.
-ALONE = TestBudgetAdherence|TestLimitsArePrefixes|TestWhatADropSaysHelps|TestEval|TestNamesAreFound|TestFilterValues|TestTheReadmesPack
-
-race: ## every test with the race detector, in random order, but those that read sources, count allocations or drive the binary, which has no detector, and those of RACED
-	$(GO) test -race -shuffle=on -timeout 25m -skip '$(ALONE)' $$($(GO) list ./... | grep -vE '/test/(arch|attack|e2e|fault|growth|observe|release)$$' | grep -vE '$(RACED)')
+race: ## every test, long ones too, with the race detector, in random order, but those that read sources, count allocations or drive the binary, which has no detector, and those of RACED
+	SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:+$$SATCHEL_TEST_REQUIRE,}long $(GO) test -race -shuffle=on -timeout 25m $$($(GO) list ./... | grep -vE '/test/(arch|attack|e2e|fault|growth|observe|release)$$' | grep -vE '$(RACED)')
 
 vet: ## gofmt, go vet, module tidiness, other architectures
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "not gofmt-clean"; exit 1; }

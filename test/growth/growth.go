@@ -2,7 +2,7 @@
 // to be hard. It counts allocations and the bytes of these, which do not depend on the machine.
 //
 // A function is linear when twice the text takes at most Most times as much. Time decides only where eight times the
-// text takes mostTime times as much, which is far from linear on any machine, and in long tests alone.
+// text takes mostTime times as much, which is far from linear on any machine, and where SATCHEL_TEST_REQUIRE has "time".
 package growth
 
 import (
@@ -55,7 +55,7 @@ type work struct {
 // the worst of the time for that, which is not exact.
 func Check(t *testing.T, functions []Function) {
 	t.Helper()
-	timed := parts.Required("long")
+	timed := parts.Required("time") // alone: others on the machine make it a guess
 	for _, f := range functions {
 		t.Run(f.Name, func(t *testing.T) {
 			var worst, slowest struct {

@@ -173,13 +173,7 @@ func DropNotYetValid(cs []candidate.Candidate, now time.Time) []string {
 			early++
 		}
 	}
-	switch early {
-	case 0:
-		return nil
-	case 1:
-		return []string{"stale: 1 item is not valid yet"}
-	}
-	return []string{fmt.Sprintf("stale: %d items are not valid yet", early)}
+	return counted(early, "stale: 1 item is not valid yet", "stale: %d items are not valid yet")
 }
 
 // NotYetValid begins the detail of what DropNotYetValid dropped.
@@ -242,21 +236,19 @@ func WarnInjected(cs []candidate.Candidate, shown []int) (out []string) {
 			unread++
 		}
 	}
-	switch suspect {
+	out = counted(suspect, "injection: 1 item looks like an injected instruction", "injection: %d items look like injected instructions")
+	return append(out, counted(unread, "injection: 1 item is in a language that is not judged", "injection: %d items are in languages that are not judged")...)
+}
+
+// counted is a warning about so many items, none for 0.
+func counted(n int, one, many string) []string {
+	switch n {
 	case 0:
+		return nil
 	case 1:
-		out = append(out, "injection: 1 item looks like an injected instruction")
-	default:
-		out = append(out, fmt.Sprintf("injection: %d items look like injected instructions", suspect))
+		return []string{one}
 	}
-	switch unread {
-	case 0:
-	case 1:
-		out = append(out, "injection: 1 item is in a language that is not judged")
-	default:
-		out = append(out, fmt.Sprintf("injection: %d items are in languages that are not judged", unread))
-	}
-	return out
+	return []string{fmt.Sprintf(many, n)}
 }
 
 // weak drops what its writer doubts, what is not about the query, and what is a pack.

@@ -2,7 +2,6 @@ package defend
 
 import (
 	"encoding/json"
-	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -321,11 +320,5 @@ func attributeName(name string) string {
 
 // warnWithheld says of how many items fields are withheld.
 func warnWithheld(items int) []string {
-	switch items {
-	case 0:
-		return nil
-	case 1:
-		return []string{"injection: a field of 1 item looks like an injected instruction and is withheld"}
-	}
-	return []string{fmt.Sprintf("injection: fields of %d items look like injected instructions and are withheld", items)}
+	return counted(items, "injection: a field of 1 item looks like an injected instruction and is withheld", "injection: fields of %d items look like injected instructions and are withheld")
 }

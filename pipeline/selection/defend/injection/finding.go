@@ -52,16 +52,19 @@ func (c *Classifier) Judge(text string) Finding {
 			g, l := c.judge(chunk)
 			take(g, l)
 			f.Unread = f.Unread || g.Unread
-			for _, view := range views(chunk) {
+			out, plain := views(chunk)
+			for _, view := range out {
 				take(c.judge(view))
 			}
-			for _, part := range joined(undone(chunk)) {
+			for _, part := range joined(plain) {
 				sure(part)
 			}
 		}
 	}
 	for _, part := range r.parts {
-		for _, view := range append(views(part), part) {
+		sure(part)
+		out, _ := views(part)
+		for _, view := range out {
 			sure(view)
 		}
 	}

@@ -68,10 +68,11 @@ func traitsOf(text string) traits {
 // characters, letters set apart, digits for letters, rotated and reversed alphabets,
 // words run together. Only what a text has traits of is tried, so that plain text
 // costs one pass over its bytes.
-func views(text string) []string {
-	var out []string
-	if plain := undone(text); plain != text {
-		out = append(views(plain), plain)
+// It returns the text as it is read, too.
+func views(text string) (out []string, plain string) {
+	if plain = undone(text); plain != text {
+		out, _ = views(plain)
+		out = append(out, plain)
 	}
 	t := traitsOf(text)
 	add := func(view string) {
@@ -106,7 +107,7 @@ func views(text string) []string {
 	if t.words > 3 && foreignTo(base) {
 		add(best2(rotate(base), reverse(base)))
 	}
-	return out
+	return out, plain
 }
 
 // fold maps accented, wide, mathematical and look-alike letters to ASCII, drops what
