@@ -255,7 +255,7 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 		}
 		out.Notes = out.Notes.With(fmt.Sprintf("budget: %d items are the limit and take %d of %d tokens: %s", req.Limits.Items, out.Tokens, budget, hint))
 	}
-	out.Affordances = e.cfg.Rules.Afford(cs, out.Shown)
+	out.Affordances = e.cfg.Rules.Afford(cs, out.Shown, in.Doubtful || ranked.Unanswered)
 	var err error
 	out.Causal, out.Notes, err = e.causal(ctx, req, ranked, out)
 	return out, err

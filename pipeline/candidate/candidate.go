@@ -23,7 +23,7 @@ type Candidate struct {
 	Fused    float64         // fused z-score
 	Standing float64         // what it is ordered and chosen by among the candidates of one request, 0–1
 	Score    float64         // how much it bears on the question, 0–1; it compares between requests
-	Linked   bool            // it bears on the question by the links that lead to it
+	Linked   string          // the item by whose links it bears on the question, itself where the request names it; "" for none
 	Span     *schemas.Span   // the best matching chunk
 	Given    Given           // it is in the request without a search
 

@@ -72,12 +72,13 @@ type cause struct {
 
 // pattern is a pack as a rule reads it.
 type pattern struct {
-	Items int     `expr:"items"`
-	Score float64 `expr:"score"`
-	Shown int     `expr:"shown"`
-	Best  float64 `expr:"best"`
-	Words int     `expr:"words"`
-	Found int     `expr:"found"`
+	Items    int     `expr:"items"`
+	Score    float64 `expr:"score"`
+	Shown    int     `expr:"shown"`
+	Best     float64 `expr:"best"`
+	Words    int     `expr:"words"`
+	Found    int     `expr:"found"`
+	Doubtful bool    `expr:"doubtful"`
 }
 
 // NewRules returns the built-in rules and those of a file, which may be nil. An error
@@ -217,12 +218,15 @@ func saysFunction(params ...any) (any, error) {
 // Afford suggests actions about the shown candidates, each with the items that caused
 // it. Rules read the relevant items alone: what only fills the pack causes nothing. A rule
 // that fails on an item takes that item for no cause; one that fails on the pack suggests
-// nothing. Where nothing is shown, the best are those that the budget has no room for.
-func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordance {
-	p := pattern{Shown: len(shown), Found: len(cs)}
-	bestWords := 0.0
+// nothing. Where nothing is shown, the best are those that the budget has no room for. A tool is among the best only where
+// nothing else is shown. Doubtful is that what was found hardly answers the question.
+func (r *Rules) Afford(cs []candidate.Candidate, shown []int, doubtful bool) []schemas.Affordance {
+	p := pattern{Shown: len(shown), Found: len(cs), Doubtful: doubtful}
+	bestWords, tools := 0.0, onlyTools(cs)
 	for _, i := range orTooLarge(cs, shown) {
-		p.Best = max(p.Best, cs[i].Score)
+		if tools || cs[i].Kind != schemas.KindTool {
+			p.Best = max(p.Best, cs[i].Score)
+		}
 		if words := keywordScore(&cs[i]); words > 0 {
 			p.Words++
 			bestWords = max(bestWords, words)

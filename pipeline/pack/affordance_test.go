@@ -30,7 +30,7 @@ func TestBuiltInRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	cs, shown := evidence(.04, "The login TEST failed", "Another test broke", "the selector #go is gone", "the spec is flaky again", "an OUTAGE of the service", "nothing")
-	got := rules.Afford(cs, shown)
+	got := rules.Afford(cs, shown, false)
 	for i := range got {
 		if got[i].Description == "" {
 			t.Errorf("%s has no description", got[i].Type)
@@ -48,24 +48,27 @@ func TestBuiltInRules(t *testing.T) {
 		t.Error(d)
 	}
 	cs, shown = evidence(.9, "one test failed")
-	if got := rules.Afford(cs, shown); len(got) != 0 {
+	if got := rules.Afford(cs, shown, false); len(got) != 0 {
 		t.Errorf("one failure and nothing else suggests %+v", got)
 	}
 	cs, shown = evidence(.04, "the build is green")
-	if got := rules.Afford(cs, shown); len(got) != 1 || got[0].Type != "request_more_context" {
+	if got := rules.Afford(cs, shown, false); len(got) != 1 || got[0].Type != "request_more_context" {
 		t.Errorf("the only item, which has no word of the query, suggests %+v", got)
 	}
 	cs[0].Channels = candidate.Channels{{Name: "keyword", Channel: schemas.Channel{Rank: 1, Score: 1.2}}}
-	if got := rules.Afford(cs, shown); len(got) != 0 {
+	if got := rules.Afford(cs, shown, false); len(got) != 0 {
 		t.Errorf("the only item, which has a word of the query, suggests %+v", got)
 	}
-	if got := rules.Afford(nil, nil); len(got) != 1 || got[0].Type != "request_more_context" {
+	if got := rules.Afford(cs, shown, true); len(got) != 1 || got[0].Type != "request_more_context" {
+		t.Errorf("what hardly answers suggests %+v", got)
+	}
+	if got := rules.Afford(nil, nil, false); len(got) != 1 || got[0].Type != "request_more_context" {
 		t.Errorf("an empty pack suggests %+v", got)
 	}
 	for score, want := range map[float64]int{.9: 0, .04: 1} {
 		cs, _ = evidence(score, "the build is green")
 		cs[0].Drop = schemas.DropBudget
-		if got := rules.Afford(cs, nil); len(got) != want {
+		if got := rules.Afford(cs, nil, false); len(got) != want {
 			t.Errorf("a pack with no room for an item that scores %g suggests %+v", score, got)
 		}
 	}
@@ -94,7 +97,7 @@ func TestOwnRules(t *testing.T) {
 	}
 	cs, shown := evidence(.6, "flaky again", "calm")
 	want := []schemas.Affordance{{Type: "ask_owner", Description: "Ask", Confidence: .95, Items: []string{"m1"}, Parameters: map[string]any{"share": .5, "worst": false}}}
-	if d := cmp.Diff(want, rules.Afford(cs, shown)); d != "" {
+	if d := cmp.Diff(want, rules.Afford(cs, shown, false)); d != "" {
 		t.Error(d)
 	}
 }
@@ -123,7 +126,7 @@ func TestRulesThatAreWrong(t *testing.T) {
 func TestNoRulesSuggestNothing(t *testing.T) {
 	t.Parallel()
 	cs, shown := evidence(.5, "The build failed.")
-	if got := new(pack.Rules).Afford(cs, shown); len(got) != 0 {
+	if got := new(pack.Rules).Afford(cs, shown, false); len(got) != 0 {
 		t.Errorf("suggested %v", got)
 	}
 }
@@ -142,7 +145,7 @@ func TestSuggestionsReadWhatIsSaid(t *testing.T) {
 			cs[i].Attributes = nil
 			set(&cs[i])
 		}
-		for _, a := range rules.Afford(cs, shown) {
+		for _, a := range rules.Afford(cs, shown, false) {
 			if a.Type == kind {
 				return true
 			}

@@ -51,6 +51,6 @@ func BenchmarkBuild(b *testing.B) {
 	for b.Loop() {
 		copy(work, cs)
 		p := builder.Build(pack.Request{Query: "When did Ana lose the invoice for the kettle?", UserMessage: "When did Ana lose the invoice?", Budget: 4000, Limit: 50, Counter: counter}, work)
-		rules.Afford(work, p.Shown)
+		rules.Afford(work, p.Shown, false)
 	}
 }

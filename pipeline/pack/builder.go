@@ -142,12 +142,14 @@ type packer struct {
 	newest     []int   // of each candidate, the one that it is an older version of, −1 for none
 	older      [][]int // of each candidate, its older versions
 	dates      dates
-	runs       [2]covered // of what the last pack did not show, and, where one is kept to, of what it did
-	again      []bool     // what the last pack showed; nil: there is none
-	scarcity   float64    // how much session and cost count
-	best       float64    // value of the best of knowledge and memory
-	likeliest  float64    // the best chance of these
-	past       []bool     // what is farther from the best than is shown
+	runs       [2]covered     // of what the last pack did not show, and, where one is kept to, of what it did
+	again      []bool         // what the last pack showed; nil: there is none
+	scarcity   float64        // how much session and cost count
+	best       float64        // value of the best of knowledge and memory
+	likeliest  float64        // the best chance of these
+	past       []bool         // what is farther from the best than is shown
+	worth      []float64      // of each candidate before its cost
+	byID       map[string]int // the candidates by whose links others are there, −1 for one that is none any more
 }
 
 func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {

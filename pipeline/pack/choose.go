@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"satchel/pipeline/candidate"
+	"satchel/schemas"
 )
 
 // How a candidate is weighed: score, its session, and cost. Measured on labelled
@@ -39,16 +40,25 @@ func (w *packer) choose() {
 	if w.scarcity = 1; w.req.Farther == 0 { // the order of what is shown does not depend on the budget
 		w.scarcity = w.budgetScarcity()
 	}
+	w.byID = map[string]int{}
 	for i := range w.cs {
 		if w.part[i] == partRecall {
 			w.likeliest = max(w.likeliest, w.cs[i].Score)
 		}
+		if w.cs[i].Linked != "" {
+			w.byID[w.cs[i].Linked] = -1
+		}
 	}
-	s := w.standing()
+	for i := range w.cs {
+		if _, links := w.byID[w.cs[i].ID]; links {
+			w.byID[w.cs[i].ID] = i
+		}
+	}
+	w.worth = w.standing()
 	best := func() {
 		w.given()
-		w.greedy(s, func(part int8) int { return w.limits[part] - w.spent[part] })
-		w.greedy(s, func(part int8) int {
+		w.greedy(func(part int8) int { return w.limits[part] - w.spent[part] })
+		w.greedy(func(part int8) int {
 			if part == partTools && !w.toolsAlone {
 				return 0
 			}
@@ -59,9 +69,9 @@ func (w *packer) choose() {
 	if len(w.req.Before) > 0 {
 		w.keepOrder(best)
 	}
-	w.fillRest(s)
+	w.fillRest()
 	w.versionsLast()
-	w.place(s)
+	w.place()
 	w.settle()
 	for len(w.chosen) > w.req.Limit {
 		last := len(w.chosen) - 1
@@ -90,14 +100,14 @@ const shortened = 8
 
 // fillRest takes an extract of the best candidate of knowledge and memory that is too long for the rest of the budget
 // and has one that fits.
-func (w *packer) fillRest(standing []float64) {
+func (w *packer) fillRest() {
 	if w.req.Shorten == nil || len(w.chosen) >= w.req.Limit || w.req.Farther > 0 && len(w.chosen) > 0 {
 		return
 	}
 	queue := &byValue{cs: w}
 	for i := range w.cs {
 		if w.part[i] == partRecall && !w.taken[i] && w.newest[i] < 0 {
-			queue.list = append(queue.list, w.priced(i, standing))
+			queue.list = append(queue.list, w.priced(i))
 		}
 	}
 	slices.SortFunc(queue.list, queue.compare)
@@ -131,14 +141,14 @@ func (w *packer) given() {
 }
 
 // place numbers the candidates as they were chosen, and then the others by value.
-func (w *packer) place(standing []float64) {
+func (w *packer) place() {
 	for n, i := range w.chosen {
 		w.cs[i].Place = n + 1
 	}
 	rest := &byValue{cs: w}
 	for i := range w.cs {
 		if w.part[i] >= 0 && !w.taken[i] {
-			rest.list = append(rest.list, w.priced(i, standing))
+			rest.list = append(rest.list, w.priced(i))
 		}
 	}
 	slices.SortFunc(rest.list, rest.compare)
@@ -211,7 +221,7 @@ func logit(standing float64) float64 {
 }
 
 // greedy takes candidates, best value first, while the pot of their part pays for them.
-func (w *packer) greedy(standing []float64, pot func(part int8) int) {
+func (w *packer) greedy(pot func(part int8) int) {
 	least := w.least()
 	if !w.pays(pot, &least) {
 		return
@@ -223,7 +233,7 @@ func (w *packer) greedy(standing []float64, pot func(part int8) int) {
 		if w.part[i] < 0 || w.taken[i] || w.waits(i) {
 			continue
 		}
-		queue.list = append(queue.list, w.priced(i, standing))
+		queue.list = append(queue.list, w.priced(i))
 		if day := w.day[i]; day != noDay && !w.run(i).has(day) {
 			next[i], onDay[day] = onDay[day], i+1
 		}
@@ -250,12 +260,12 @@ func (w *packer) greedy(standing []float64, pot func(part int8) int) {
 		}
 		for _, of := range w.older[i] {
 			if w.part[of] >= 0 && !w.taken[of] {
-				queue.push(w.priced(of, standing))
+				queue.push(w.priced(of))
 			}
 		}
 		for same := onDay[w.day[i]]; same > 0; same = next[same-1] {
 			if !done[same-1] {
-				queue.push(w.priced(same-1, standing))
+				queue.push(w.priced(same - 1))
 			}
 		}
 		onDay[w.day[i]] = 0
@@ -263,16 +273,26 @@ func (w *packer) greedy(standing []float64, pot func(part int8) int) {
 }
 
 // isPast reports whether a candidate is worth too little for its tokens to be shown. What is quoted was chosen by its
-// passages, what links reach by what stands before it, and what is given was not chosen.
+// passages, and what is given was not chosen. What a link reaches is shown with what it was reached from.
 func (w *packer) isPast(next priced) bool {
 	c := &w.cs[next.at]
-	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Linked || c.Given != candidate.NotGiven {
+	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Given != candidate.NotGiven {
 		return false
+	}
+	if c.Linked != "" {
+		from := w.byID[c.Linked]
+		w.past[next.at] = from >= 0 && from != next.at && !w.taken[from] && (isFar(&w.cs[from]) || w.isPast(w.priced(from)))
+		return w.past[next.at]
 	}
 	w.best = max(w.best, next.value)
 	far := next.value < w.best-w.req.Farther || c.Score < hopeless*w.likeliest
 	w.past[next.at] = far && c.Quote == nil || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(next.at)
 	return w.past[next.at]
+}
+
+// isFar reports whether a candidate was dropped as too little bears on the question.
+func isFar(c *candidate.Candidate) bool {
+	return c.Drop == schemas.DropOffTopic || c.Drop == schemas.DropRank || c.Drop == schemas.DropScore
 }
 
 // crowdsDoubt reports whether a candidate takes more, beside what was chosen of knowledge and memory and is not given, than
@@ -358,8 +378,8 @@ type priced struct {
 	value float64
 }
 
-func (w *packer) priced(i int, standing []float64) priced {
-	return priced{i, standing[i] - costWeight*w.scarcity*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.run(i), w.day[i]))))}
+func (w *packer) priced(i int) priced {
+	return priced{i, w.worth[i] - costWeight*w.scarcity*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.run(i), w.day[i]))))}
 }
 
 // byValue is a heap of candidates, best value first, ties by id.

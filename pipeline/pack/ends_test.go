@@ -55,3 +55,39 @@ func TestAPackEnds(t *testing.T) {
 		}
 	}
 }
+
+// What a link reaches is shown with the item that it was reached from, and is past with it.
+func TestALinkEndsWithItsItem(t *testing.T) {
+	t.Parallel()
+	counter, err := token.New(token.CL100K)
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder, err := pack.New(pack.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := func(id string, standing, chance float64, linked string) candidate.Candidate {
+		v := &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: id, Kind: schemas.KindMemory, Content: schemas.TextContent(strings.Repeat(id+" ", 20))}}
+		one := candidate.New(v, schemas.Verdict{Allow: true})
+		one.Standing, one.Score, one.Linked = standing, chance, linked
+		return one
+	}
+	for farther, want := range map[float64][]string{0: {"best", "cause", "far", "named", "deeper", "other", "lost"}, 3: {"best", "cause", "named", "deeper"}} {
+		cs := []candidate.Candidate{
+			item("best", .9, .5, ""), item("cause", .89, .01, "best"), item("deeper", .88, .001, "cause"), item("named", .88, .01, "named"),
+			item("other", .87, .01, "far"), item("far", .86, .001, ""), item("gone", .5, .1, ""), item("lost", .87, .1, "gone"),
+		}
+		cs[6].Drop = schemas.DropOffTopic
+		p := builder.Build(pack.Request{Query: "word", Budget: 2000, Counter: counter, Farther: farther}, cs)
+		var got []string
+		for _, i := range p.Shown {
+			got = append(got, cs[i].ID)
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%v deviations: shown %v, want %v", farther, got, want)
+		}
+	}
+}

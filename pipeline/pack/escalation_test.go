@@ -29,7 +29,7 @@ func TestEscalation(t *testing.T) {
 	escalates := func(text string) bool {
 		cs, shown := evidence(.8, text)
 		cs[0].Kind, cs[0].Attributes = schemas.KindMemory, nil
-		for _, a := range rules.Afford(cs, shown) {
+		for _, a := range rules.Afford(cs, shown, false) {
 			if a.Type == "escalate_to_human" {
 				return true
 			}

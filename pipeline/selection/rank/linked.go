@@ -51,7 +51,7 @@ func (p *Pool) TakeLinks(f retrieve.Result, rels []schemas.Rel, outward bool) {
 // withLinked gives items that links reach the relevance that is lent to them, and places in the
 // order: every few places one, after the item at the other end of the link.
 func (p *Pool) withLinked(order []int32, req *Request) []int32 {
-	linked, before := p.lend(req)
+	linked := p.lend(req)
 	if len(linked) == 0 {
 		return order
 	}
@@ -72,7 +72,7 @@ func (p *Pool) withLinked(order []int32, req *Request) []int32 {
 	}
 	for len(order)+len(linked) > 0 {
 		next := slices.IndexFunc(linked, func(i int32) bool {
-			from, has := before[i]
+			from, has := p.lender[i]
 			return !has || done[from] || !waits[from]
 		})
 		switch {
@@ -93,14 +93,13 @@ func (p *Pool) withLinked(order []int32, req *Request) []int32 {
 	return out
 }
 
-// lend sets the relevance of the visible items that visible links reach, and returns those that
-// pass the request's filters, best first, and where each of them was reached from.
-func (p *Pool) lend(req *Request) (linked []int32, before map[int32]int32) {
+// lend sets the relevance of the visible items that visible links reach, and where each of them was reached from, and returns
+// those that pass the request's filters, best first.
+func (p *Pool) lend(req *Request) (linked []int32) {
 	steps := p.visibleSteps()
 	if len(steps)+len(p.from) == 0 {
-		return nil, nil
+		return nil
 	}
-	before = make(map[int32]int32, len(steps))
 	has := make(map[int32]float64, len(steps))
 	for _, s := range steps {
 		if p.distance[s.from] == 0 {
@@ -118,10 +117,10 @@ func (p *Pool) lend(req *Request) (linked []int32, before map[int32]int32) {
 			if v <= has[s.at] || v <= p.relevant[s.at] && p.distance[s.at] == 0 {
 				continue
 			}
-			if _, again := before[s.at]; !again && !p.from[s.at] {
+			if _, again := p.lender[s.at]; !again && !p.from[s.at] {
 				linked = append(linked, s.at)
 			}
-			has[s.at], before[s.at], p.lent[s.at] = v, s.from, v
+			has[s.at], p.lender[s.at], p.lent[s.at] = v, s.from, v
 			if p.distance[s.at] == 0 && !p.from[s.at] {
 				p.distance[s.at] = p.distance[s.from] + 1
 			}
@@ -131,7 +130,19 @@ func (p *Pool) lend(req *Request) (linked []int32, before map[int32]int32) {
 	slices.SortFunc(linked, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(has[b], has[a]), p.compare(a, b))
 	})
-	return linked, before
+	return linked
+}
+
+// linkedTo names the item by whose links another bears on the question, itself where the request names it, "" for none.
+func (p *Pool) linkedTo(i int32) string {
+	from, linked := p.lender[i]
+	switch {
+	case p.lent[i] <= p.relevant[i]:
+		return ""
+	case linked:
+		return p.ids[from]
+	}
+	return p.ids[i]
 }
 
 // visibleSteps are the steps over links that the principal may see: first those between items that

@@ -44,6 +44,7 @@ type Pool struct {
 	outward  bool              // it followed them as they are written
 	from     map[int32]bool    // places that the client named as starts of a walk
 	lent     map[int32]float64 // relevance of what links reach
+	lender   map[int32]int32   // the item at the other end of such a link
 	newest   []int32           // places of AddTimely
 	terms    []int32
 	items    []*candidate.Visible // nil: the principal may not see it
@@ -99,7 +100,7 @@ func (p *Pool) SetTerms(i int32, n int) { p.terms[i] = int32(n) }
 func (p *Pool) HasChannels() bool { return len(p.channels) > 0 }
 
 func newPool(n int) *Pool {
-	return &Pool{index: make(map[string]int32, n), ids: make([]string, 0, n), spans: map[int32]schemas.Span{}, from: map[int32]bool{}, lent: map[int32]float64{}}
+	return &Pool{index: make(map[string]int32, n), ids: make([]string, 0, n), spans: map[int32]schemas.Span{}, from: map[int32]bool{}, lent: map[int32]float64{}, lender: map[int32]int32{}}
 }
 
 // reset empties p for another query. Nothing of an item stays in it.
@@ -115,6 +116,7 @@ func (p *Pool) reset() {
 	p.rows, p.newest, p.beside = nil, p.newest[:0], [2]int32{}
 	clear(p.from)
 	clear(p.lent)
+	clear(p.lender)
 	clear(p.steps)
 	p.steps, p.rels, p.outward = p.steps[:0], nil, false
 	p.near, p.terms, p.items, p.fused, p.sums, p.cues = p.near[:0], p.terms[:0], p.items[:0], p.fused[:0], p.sums[:0], p.cues[:0]

@@ -480,7 +480,7 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 		out[j] = candidate.New(p.items[i], *verdicts[i])
 		c := &out[j]
 		c.Fused, c.Standing, c.Score = p.sums[i], all[j].standing, req.Profile.score(&all[j].v)
-		c.Linked = p.lent[i] > p.relevant[i]
+		c.Linked = p.linkedTo(i)
 		shown[j] = show(&all[j].v)
 		c.Signals = &shown[j]
 		channels = p.channelsOf(c, i, channels)
