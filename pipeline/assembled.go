@@ -133,7 +133,7 @@ func (o *assembleOp) dropFar(req Request, a *assembled, cs []candidate.Candidate
 	}
 	for at, value := range values {
 		if value < best-far {
-			cs[at].Drop, cs[at].Detail = schemas.DropRank, pack.WorthLess
+			cs[at].Drop, cs[at].Detail = schemas.DropRank, candidate.WorthLess
 			dropped++
 		}
 	}

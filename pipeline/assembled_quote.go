@@ -93,7 +93,7 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 	share := room * weights / (weights + rest)
 	budget := max(share, room-need)
 	return o.e.quote(ctx, req, plan, ranked, quoting{
-		Budget: budget, Floors: floors(sorts, share), Most: most, Measure: func(c *candidate.Candidate) int {
+		Budget: budget, Farther: o.e.passagesEnd(req), Floors: floors(sorts, share), Most: most, Measure: func(c *candidate.Candidate) int {
 			it := assembly.Show(c, assembly.Full, clip)
 			return counter.Count(it.Text() + "\n\n")
 		},

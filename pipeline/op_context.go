@@ -236,11 +236,14 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 		Farther: e.packEnd(req), More: ranked.More, Days: asked(req), Zone: req.Zone(), Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
 	}
 	quoted, notes := e.quote(ctx, req, plan, ranked, quoting{
-		Budget: e.builder.Room(in, cs), Items: in.Limit, Model: req.Model,
+		Budget: e.builder.Room(in, cs), Farther: e.passagesEnd(req), Items: in.Limit, Model: req.Model,
 		Measure: func(c *candidate.Candidate) int { return e.builder.Cost(in.Counter, c, in.Zone) },
 	}, cs)
-	if in.Doubtful && in.Farther > 0 {
-		in.More += leftByDoubt(cs)
+	if in.Farther > 0 {
+		in.More += worthLess(cs)
+		if in.Doubtful {
+			in.More += leftByDoubt(cs)
+		}
 	}
 	out.Pack, out.Compacted = e.buildPack(req, in, cs)
 	out.Compacted, out.Notes = out.Compacted || quoted, out.Notes.With(notes...)
@@ -332,6 +335,24 @@ func (e *Engine) packEnd(req Request) float64 {
 		return ends + manyMore
 	}
 	return ends
+}
+
+// passagesEnd is how far below the best value the passages of documents, code and commits end, 0 where they take the budget.
+func (e *Engine) passagesEnd(req Request) float64 {
+	if end := e.packEnd(req); end > 0 {
+		return end + passagesMore
+	}
+	return 0
+}
+
+// worthLess counts the candidates that are dropped as the passages of others are worth far more.
+func worthLess(cs []candidate.Candidate) (n int) {
+	for i := range cs {
+		if cs[i].Drop == schemas.DropRank && cs[i].Detail == candidate.WorthLess {
+			n++
+		}
+	}
+	return n
 }
 
 // fills reports whether a text takes its whole budget: so does one whose items are to stay from turn to turn.

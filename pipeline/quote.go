@@ -13,7 +13,8 @@ import (
 // quoting says how passages are chosen for a text.
 type quoting struct {
 	Budget  int
-	Items   int // 0: any number
+	Farther float64 // of passage.Options
+	Items   int     // 0: any number
 	Model   string
 	Measure func(*candidate.Candidate) int // tokens of a candidate as it is shown
 	Floors  map[schemas.Kind]int           // of passage.Options
@@ -38,7 +39,7 @@ func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranke
 	}, cs)
 	chosen := req.Query != "" && req.Options.Repeat != schemas.RepeatStable // else the same text whatever is asked
 	if chosen {
-		ranking.Choose(cs, passage.Options{Budget: q.Budget, Items: q.Items, Counter: by, Measure: q.Measure, Floors: q.Floors, Most: q.Most})
+		ranking.Choose(cs, passage.Options{Budget: q.Budget, Farther: q.Farther, Items: q.Items, Counter: by, Measure: q.Measure, Floors: q.Floors, Most: q.Most})
 	} else {
 		ranking.Whole(cs, by)
 	}

@@ -100,6 +100,9 @@ const NotRead = "not read"
 // FillShows ends the detail of a drop that is for a pack which ends before its budget.
 const FillShows = "; fill shows it"
 
+// WorthLess is the detail of a drop where others are worth far more.
+const WorthLess = "others are worth far more for their tokens" + FillShows
+
 // Unread is an item that was found and never became a candidate: enough others stood before it.
 type Unread struct {
 	ID      string

@@ -341,7 +341,7 @@ func (w *packer) mark() {
 		if of := w.newest[i]; of >= 0 && w.taken[of] {
 			w.cs[i].Drop, w.cs[i].Detail, w.cs[i].Of = schemas.DropNewer, "by "+w.cs[of].ID, w.cs[of].ID
 		} else if w.past[i] {
-			w.cs[i].Drop, w.cs[i].Detail = schemas.DropRank, WorthLess
+			w.cs[i].Drop, w.cs[i].Detail = schemas.DropRank, candidate.WorthLess
 		} else if w.full {
 			w.cs[i].Drop = schemas.DropRank
 		} else if w.part[i] == partTools && !w.toolsAlone {

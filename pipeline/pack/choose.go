@@ -206,9 +206,6 @@ func (w *packer) standing() []float64 {
 	return s
 }
 
-// WorthLess is the detail of a drop where others are worth far more.
-const WorthLess = "others are worth far more for their tokens" + candidate.FillShows
-
 // Value is what an item of such a standing is worth for the tokens that it takes.
 func Value(standing float64, tokens int) float64 {
 	return logit(standing) - costWeight*math.Log(float64(max(1, tokens)))

@@ -49,7 +49,7 @@ func TestAPackEnds(t *testing.T) {
 			t.Errorf("%d tokens, it says %d", n, p.Tokens)
 		}
 		for i := range cs {
-			if left := !slices.Contains(want.shown, i); left != (cs[i].Drop == schemas.DropRank && cs[i].Detail == pack.WorthLess) {
+			if left := !slices.Contains(want.shown, i); left != (cs[i].Drop == schemas.DropRank && cs[i].Detail == candidate.WorthLess) {
 				t.Errorf("%s: %q %q", cs[i].ID, cs[i].Drop, cs[i].Detail)
 			}
 		}

@@ -25,12 +25,13 @@ const (
 
 // Options bound a choice.
 type Options struct {
-	Budget  int // tokens of what is shown
-	Items   int // that are shown; 0: any number
+	Budget  int     // tokens of what is shown
+	Farther float64 // below the best value, past which no passage is taken; 0: they fill the budget
+	Items   int     // that are shown; 0: any number
 	Counter token.Counter
 	Measure func(*candidate.Candidate) int // tokens of a candidate as it is shown
 	// Floors are tokens that passages of a kind have before those of others, as far as there are any. The
-	// floors together are at most Budget.
+	// floors together are at most Budget. With them the best value is that of the kind.
 	Floors map[schemas.Kind]int
 	// Most are the tokens that one item of a kind takes beside others, but for its first passage; default mostOfOne.
 	Most map[schemas.Kind]int
@@ -46,6 +47,7 @@ type Options struct {
 func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 	c := &choice{
 		ranking: k, cs: cs, options: &o, taken: map[int][]int{}, shown: map[int]int{}, at: map[int][]int{}, done: map[int]bool{},
+		best: map[schemas.Kind]float64{}, far: map[int]bool{},
 		floors: o.Floors, used: map[schemas.Kind]int{}, many: countKept(cs) > 1,
 	}
 	for i := range k.list {
@@ -56,7 +58,7 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 		c.floors = nil // what a kind can't use is the others'
 	}
 	c.run()
-	if c.options.Budget-c.spent > roomForRest && len(k.rest) > 0 { // nearly all that is scored is taken
+	if o.Farther == 0 && o.Budget-c.spent > roomForRest && len(k.rest) > 0 { // nearly all that is scored is taken
 		for i := range k.rest {
 			c.at[k.rest[i].at] = append(c.at[k.rest[i].at], len(k.list)+i)
 		}
@@ -69,7 +71,9 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 		case a == nil:
 		case len(parts) == 0:
 			cs[i].Drop = schemas.DropBudget
-			if o.Items > 0 && len(c.taken) >= o.Items { // whatever its size
+			if c.far[i] || o.Farther > 0 && len(c.at[i]) == 0 {
+				cs[i].Drop, cs[i].Detail = schemas.DropRank, candidate.WorthLess
+			} else if o.Items > 0 && len(c.taken) >= o.Items { // whatever its size
 				cs[i].Drop = schemas.DropRank
 			}
 		default:
@@ -132,9 +136,11 @@ type choice struct {
 	at      map[int][]int // by candidate: places in the ranking
 	done    map[int]bool  // by place: it is taken
 	spent   int
-	floors  map[schemas.Kind]int // that still hold
-	used    map[schemas.Kind]int // tokens by kind
-	many    bool                 // there are other items to show
+	best    map[schemas.Kind]float64 // the best value, of all under ""
+	far     map[int]bool             // by candidate: its best passage is too far below it
+	floors  map[schemas.Kind]int     // that still hold
+	used    map[schemas.Kind]int     // tokens by kind
+	many    bool                     // there are other items to show
 }
 
 // run takes what fits.
@@ -159,6 +165,10 @@ func (c *choice) run() {
 			return
 		}
 		p := c.ranking.list[top.place]
+		if c.isPast(top, c.cs[p.at].Kind) {
+			c.far[p.at] = len(c.taken[p.at]) == 0
+			continue
+		}
 		left := c.left(c.cs[p.at].Kind)
 		if leastShare*float64(c.estimate(top.place)) > float64(left) {
 			continue
@@ -184,6 +194,18 @@ func (c *choice) run() {
 			}
 		}
 	}
+}
+
+// isPast reports whether a passage is worth too little for its tokens beside the best.
+func (c *choice) isPast(v valued, kind schemas.Kind) bool {
+	if len(c.options.Floors) == 0 {
+		kind = ""
+	}
+	best, any := c.best[kind]
+	if !any {
+		c.best[kind], best = v.value, v.value
+	}
+	return c.options.Farther > 0 && v.value < best-c.options.Farther
 }
 
 // crowds reports whether an item would take more than its part beside others.

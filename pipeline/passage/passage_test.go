@@ -207,6 +207,39 @@ func TestFloorsHoldForAKind(t *testing.T) {
 	}
 }
 
+// Passages end where the next is worth too little beside the best, and what has none is said to be worth less. With floors the
+// best of each kind counts.
+func TestPassagesEnd(t *testing.T) {
+	t.Parallel()
+	of := func(farther float64, floors map[schemas.Kind]int) (kept map[schemas.Kind]int, less int) {
+		cs := []candidate.Candidate{item(t, "fires", schemas.KindCode, "func FireKiln() error { return kiln.Fire(beech) }", nil)}
+		for i := range 12 {
+			cs = append(cs, item(t, fmt.Sprint("commit", i), schemas.KindCommit, fmt.Sprintf("Sweep hall %d\n\nThe broom is new.", i), nil))
+		}
+		reader(t, Config{}).Score(context.Background(), system(t), Query{Text: "which wood, beech, does FireKiln fire?"}, cs).
+			Choose(cs, Options{Budget: 2000, Farther: farther, Counter: token.Estimate{}, Measure: measure, Floors: floors})
+		kept = map[schemas.Kind]int{}
+		for i := range cs {
+			if cs[i].Kept() {
+				kept[cs[i].Kind]++
+			} else if cs[i].Drop == schemas.DropRank && cs[i].Detail == candidate.WorthLess {
+				less++
+			}
+		}
+		return kept, less
+	}
+	floors := map[schemas.Kind]int{schemas.KindCommit: 200}
+	for name, c := range map[string]struct {
+		farther             float64
+		floors              map[schemas.Kind]int
+		code, commits, less int
+	}{"to the end": {0, nil, 1, 12, 0}, "near the best": {1, nil, 1, 0, 12}, "near the best of each kind": {1, floors, 1, 12, 0}} {
+		if kept, less := of(c.farther, c.floors); kept[schemas.KindCode] != c.code || kept[schemas.KindCommit] != c.commits || less != c.less {
+			t.Errorf("%s: %v kept, %d worth less", name, kept, less)
+		}
+	}
+}
+
 // Whatever an item is, its passages lie in it, in order, and leave nothing out but blanks.
 func TestPassagesMakeUpTheItem(t *testing.T) {
 	t.Parallel()
