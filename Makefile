@@ -129,7 +129,7 @@ observe-all: ## every alert by its fault on real processes, with Prometheus as f
 	SATCHEL_TEST_OBSERVE=all SATCHEL_TEST_REQUIRE=prometheus,opa $(GO) test -count=1 -timeout 40m -v -run 'TestAlerts|TestEveryAlertHasAFault' ./test/observe
 
 golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
-	SATCHEL_GOLDEN=write $(GO) test -count=1 ./test/golden
+	SATCHEL_GOLDEN=write SATCHEL_TEST_REQUIRE=long $(GO) test -count=1 ./test/golden
 
 adherence: ## 10,000 generated requests against their token budgets
 	SATCHEL_PACK_REQUESTS=10000 $(GO) test -count=1 -timeout 20m -v -run TestBudgetAdherence ./pipeline

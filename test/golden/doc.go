@@ -1,9 +1,9 @@
-// Package golden holds the ranking to what it was: a generated corpus of talk, tools,
-// code and commits, questions with labels, and a committed file with each question's
-// recall, nDCG and best items. A change of ranking shows as a change of that file;
-// the test fails until it is written anew on purpose:
+// Package golden holds rankings and texts to what they were. The ranking is of a generated corpus of talk, tools,
+// code and commits, questions with labels: a committed file has each question's recall, nDCG and best items. The texts are
+// what each operation prints over notes, a conversation and a repository, at three budgets. A change of either shows as a
+// change of these files; the tests fail until they are written anew on purpose:
 //
-//	SATCHEL_GOLDEN=write go test ./test/golden
+//	SATCHEL_GOLDEN=write SATCHEL_TEST_REQUIRE=long go test ./test/golden
 //
-// Everything in the corpus is made by this package; nothing is taken from a data set.
+// Everything here was written for Satchel; nothing is taken from a data set.
 package golden
