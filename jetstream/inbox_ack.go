@@ -76,6 +76,19 @@ func (i *Inbox) Purge(ctx context.Context, seq uint64) error {
 	return nil
 }
 
+// Erase overwrites the message at seq and removes it.
+func (i *Inbox) Erase(ctx context.Context, seq uint64) error {
+	info, err := i.stream.Info(ctx)
+	if err == nil && epochOf(info) != i.epoch {
+		err = transport.ErrRecreated
+	}
+	if err != nil {
+		return fmt.Errorf("erase message %d of %q: %w", seq, i.Name(), err)
+	}
+	_, err = erase(ctx, i.nc, i.stream, seq)
+	return err
+}
+
 // Lag returns how many messages of the partition the consumer has not delivered or
 // not seen acknowledged.
 func (i *Inbox) Lag(ctx context.Context) (uint64, error) {

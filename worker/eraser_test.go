@@ -89,6 +89,25 @@ func TestForgottenContentIsNowhere(t *testing.T) {
 	}
 }
 
+// TestWhatWasErasedComesAgain: an agent publishes the event of an erased item once more, as a second import does. It is not
+// taken, and the stream does not keep it.
+func TestWhatWasErasedComesAgain(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	const canary = "xylophone-canary-4713"
+	secret := recorded(t, "secret", "the password is "+canary)
+	w.publish(t, "acme", secret, recorded(t, "kept", "the lake house has a red door"), forgetting(t, "f", "secret"))
+	w.receipt(t, "acme", "f")
+	poll(t, "the canary is nowhere", func() bool { return len(w.onDisk(t, canary)) == 0 })
+	before := len(w.entries(t, "acme", 0))
+	w.publish(t, "acme", secret, secret, recorded(t, "next", "the boat is at the jetty"))
+	entries := w.entries(t, "acme", before+1)
+	if last := entries[len(entries)-1]; last.Subject != "next" {
+		t.Errorf("the log ends with %s %s", last.Type, last.Subject)
+	}
+	poll(t, "the canary is nowhere again", func() bool { return len(w.onDisk(t, canary)) == 0 })
+}
+
 func TestAnErasureIsFinishedAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"erase.before_commit", "erase.after_commit", "erase.after_streams", "erase.before_list", "erase.before_receipt", "erase.after_receipt"} {

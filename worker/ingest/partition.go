@@ -390,7 +390,7 @@ func (a *partitionAppender) append(ctx context.Context, b eventlog.Batch) ([]eve
 	return outcomes, nil
 }
 
-// reused lists the drafts whose key the log holds for another event.
+// reused lists the drafts whose key the log holds for another event. What was erased and came again goes from the stream.
 func (a *partitionAppender) reused(ctx context.Context, drafts []eventlog.Draft, sources []transport.Message, outcomes []eventlog.Outcome) []transport.Rejected {
 	var reused []transport.Rejected
 	for i, o := range outcomes {
@@ -403,6 +403,9 @@ func (a *partitionAppender) reused(ctx context.Context, drafts []eventlog.Draft,
 				Cause: fmt.Sprintf("source and id were used at position %d for another event", o.Position)})
 		case eventlog.Erased:
 			a.cfg.Logger.InfoContext(ctx, "event was erased before, not taken again", "tenant", drafts[i].Tenant, "position", o.Position)
+			if err := a.inbox.Erase(ctx, sources[i].Seq); err != nil {
+				a.cfg.Logger.WarnContext(ctx, "erase an event that came again from the stream", "partition", a.inbox.Name(), "seq", sources[i].Seq, "error", err)
+			}
 		}
 	}
 	return reused

@@ -56,6 +56,8 @@ type Inbox interface {
 	// Purge removes what is at or before seq from the stream: the log has it. A copy of the
 	// stream that is behind may deliver it for a moment.
 	Purge(ctx context.Context, seq uint64) error
+	// Erase overwrites the message at seq and removes it. One that is not there is no error.
+	Erase(ctx context.Context, seq uint64) error
 	// State describes the stream and its message at seq.
 	State(ctx context.Context, seq uint64) (StreamState, error)
 	// Waits reports whether the stream holds a message of the partition behind seq.

@@ -90,6 +90,19 @@ func inboxPurge(s *suite) {
 	s.fetch(i, tenant, 14, 6)
 }
 
+// inboxErase: what is erased is gone, once and twice, and its neighbours stay.
+func inboxErase(s *suite) {
+	_, i, all := s.filled(5)
+	for range 2 {
+		s.must(i.Erase(s.ctx(), all[2].Seq))
+	}
+	for n, found := range []bool{true, true, false, true, true} {
+		if state, err := i.State(s.ctx(), all[n].Seq); err != nil || state.Found != found {
+			s.Errorf("message %d is there: %t, %v; want %t", n, state.Found, err, found)
+		}
+	}
+}
+
 // gone waits until the message at seq and those behind it up to the one with id next come no
 // more: in a cluster the copy that an inbox reads may remove them after the one that answered.
 func (s *suite) gone(i transport.Inbox, seq uint64, next string) {

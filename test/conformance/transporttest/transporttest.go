@@ -65,6 +65,7 @@ func Run(t *testing.T, open func(t *testing.T) Transport) {
 		{"inbox goes on where it was acknowledged", 1, inboxResumes},
 		{"inbox knows its stream", 1, inboxState},
 		{"inbox purges", 1, inboxPurge},
+		{"inbox erases one message", 1, inboxErase},
 		{"inbox changes hands", 1, inboxChangesHands},
 		{"inbox waits and ends", 1, inboxWaits},
 		{"dead letters come once", 1, letters},
