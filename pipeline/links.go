@@ -27,20 +27,49 @@ func (o *searchOp) follow(ctx context.Context, req Request, plan Plan, auth Auth
 	if o.in.RelationshipDepth > maxHops {
 		found.Notes = found.Notes.With(fmt.Sprintf("graph: relationships are followed %d hops, no further", maxHops))
 	}
+	walk := graph.Walk{Hops: hops, Filter: filter, Population: plan.Pushdown.Population.Settled(), Exclude: slices.Clone(plan.Exclude)}
+	for range mostWalks {
+		reached, err := o.walk(ctx, req, walk, &found)
+		if err != nil {
+			found.Notes = found.Notes.With("graph: relationships: " + failure(err))
+		}
+		ids := slices.Sorted(maps.Keys(reached))
+		linked, err := e.readLinked(ctx, req, filter, auth, ids)
+		if err != nil {
+			return Ranked{}, err
+		}
+		for i := range linked {
+			c := &linked[i]
+			c.Score, c.Standing, c.Channels = reached[c.ID].Score, reached[c.ID].Standing, reached[c.ID].Channels
+			delete(reached, c.ID)
+		}
+		if len(reached) == 0 {
+			found.Candidates = append(found.Candidates, linked...)
+			return found, nil
+		}
+		walk.Exclude = append(walk.Exclude, slices.Sorted(maps.Keys(reached))...) // a way through what may not be seen is none
+	}
+	found.Links, found.LinkedOnly = nil, nil
+	return found, nil
+}
+
+// mostWalks is how often links are followed anew without what may not be seen, until nothing of that is reached.
+const mostWalks = 32
+
+// walk follows the links of the best results and returns what is not among these, with its score and evidence.
+func (o *searchOp) walk(ctx context.Context, req Request, walk graph.Walk, found *Ranked) (reached map[string]candidate.Candidate, err error) {
 	found.Links, found.LinkedOnly = map[string][]graph.Visit{}, map[string]bool{}
 	known := map[string]bool{}
 	for i := range found.Candidates {
 		known[found.Candidates[i].ID] = true
 	}
-	reached := map[string]candidate.Candidate{}
-	var ids []string
+	reached = map[string]candidate.Candidate{}
 	for i := range found.Candidates[:min(2*req.Limits.Items, len(found.Candidates))] {
 		from := &found.Candidates[i]
-		walk := graph.Walk{From: []string{from.ID}, Hops: hops, Filter: filter, Population: plan.Pushdown.Population.Settled(), Exclude: plan.Exclude}
-		visits, err := e.cfg.Graph.Walk(ctx, req.Scope, walk)
+		walk.From = []string{from.ID}
+		visits, err := o.e.cfg.Graph.Walk(ctx, req.Scope, walk)
 		if err != nil {
-			found.Notes = found.Notes.With("graph: relationships: " + failure(err))
-			break
+			return reached, err
 		}
 		visits = betweenItems(from.ID, visits)
 		found.Links[from.ID] = visits
@@ -48,19 +77,10 @@ func (o *searchOp) follow(ctx context.Context, req Request, plan Plan, auth Auth
 			if !known[v.ID] {
 				known[v.ID], found.LinkedOnly[v.ID] = true, true
 				reached[v.ID] = linkedCandidate(from, v)
-				ids = append(ids, v.ID)
 			}
 		}
 	}
-	linked, err := e.readLinked(ctx, req, filter, auth, ids)
-	if err != nil {
-		return Ranked{}, err
-	}
-	for _, c := range linked {
-		c.Score, c.Standing, c.Channels = reached[c.ID].Score, reached[c.ID].Standing, reached[c.ID].Channels
-		found.Candidates = append(found.Candidates, c)
-	}
-	return found, nil
+	return reached, nil
 }
 
 // readLinked reads items that links reach, and makes candidates of those that pass a filter and that the principal may see.

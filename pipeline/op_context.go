@@ -235,6 +235,9 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 		Budget: budget, Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
 		Farther: e.packEnd(req), More: ranked.More, Days: asked(req), Zone: req.Zone(), Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
 	}
+	if in.Farther > 0 && !in.Doubtful {
+		markNeeded(req.Query, cs)
+	}
 	quoted, notes := e.quote(ctx, req, plan, ranked, quoting{
 		Budget: e.builder.Room(in, cs), Farther: e.passagesEnd(req), Items: in.Limit, Model: req.Model,
 		Measure: func(c *candidate.Candidate) int { return e.builder.Cost(in.Counter, c, in.Zone) },

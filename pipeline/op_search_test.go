@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +113,43 @@ func TestSearchFindsARareDay(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"m-000700", "m-000701", "m-000702"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What an item that the principal may not see links to takes nothing from what it may see, and so is not told by it.
+func TestRelationshipsDoNotTellOfHiddenLinks(t *testing.T) {
+	t.Parallel()
+	item := func(id, text string, labels []string, to ...string) schemas.MemoryItem {
+		m := schemas.MemoryItem{ID: id, Kind: schemas.KindMemory, Type: schemas.Episodic, Content: schemas.TextContent(text), SecurityLabel: labels,
+			CreatedAt: time.Date(2026, 3, 3, 10, 0, 0, 0, time.UTC)}
+		m.Scope.Tenant = "acme"
+		for _, id := range to {
+			m.Links = append(m.Links, schemas.Link{Rel: schemas.RelCausedBy, To: id})
+		}
+		return m
+	}
+	public := []string{"level:public"}
+	var want map[string]int // where it links to nothing
+	for _, secret := range [][]string{{}, {"case1"}, {"case0", "case2"}, {"case0", "case1", "case2"}} {
+		w := openWorld(t, nil)
+		for i := range 3 {
+			id := fmt.Sprint("case", i)
+			w.put(t, "acme", item(id, "An open file of the pump.", public), item("q"+id, "zq "+id, public, id))
+		}
+		w.put(t, "acme", item("hidden", "Anna was dismissed.", []string{"level:public", "pii:name"}, secret...))
+		w.put(t, "acme", item("start", "quokka sentinel", public, "qcase0", "qcase1", "qcase2", "hidden"))
+		out, err := w.engine.Search(context.Background(), as(t, "acme", schemas.Internal), schemas.SearchRequest{Query: "quokka sentinel", Limit: 1, IncludeRelationships: true, RelationshipDepth: 2})
+		must(t, err)
+		got := map[string]int{}
+		for _, r := range out.Results[0].Relationships {
+			got[r.Memory.ID] = r.Depth
+		}
+		if want == nil {
+			want = got
+		}
+		if diff := cmp.Diff(want, got); diff != "" || got["qcase0"] != 1 {
+			t.Errorf("the hidden item links to %v: %s", secret, diff)
+		}
 	}
 }
 

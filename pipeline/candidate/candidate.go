@@ -24,6 +24,7 @@ type Candidate struct {
 	Standing float64         // what it is ordered and chosen by among the candidates of one request, 0–1
 	Score    float64         // how much it bears on the question, 0–1; it compares between requests
 	Linked   string          // the item by whose links it bears on the question, itself where the request names it; "" for none
+	Needed   bool            // a pack must not leave it out for being worth less than others
 	Span     *schemas.Span   // the best matching chunk
 	Given    Given           // it is in the request without a search
 

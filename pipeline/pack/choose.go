@@ -270,10 +270,10 @@ func (w *packer) greedy(pot func(part int8) int) {
 }
 
 // isPast reports whether a candidate is worth too little for its tokens to be shown. What is quoted was chosen by its
-// passages, and what is given was not chosen. What a link reaches is shown with what it was reached from.
+// passages, what is given was not chosen, and what is needed belongs to what was. What a link reaches is shown with what it was reached from.
 func (w *packer) isPast(next priced) bool {
 	c := &w.cs[next.at]
-	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Given != candidate.NotGiven {
+	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Given != candidate.NotGiven || c.Needed {
 		return false
 	}
 	if c.Linked != "" {

@@ -174,7 +174,7 @@ func Texts() []Text {
 	}
 	for name, unit := range map[string]string{
 		"one letter": "a", "camel case": "aB", "apostrophes": "a'", "underscores": "a_", "words": "lorem ", "blanks": " ", "lines": "\n",
-		"separators": "-----\n", "dashes": "-", "dots": "a.", "colons": "a:", "quotes": "\"x\" ",
+		"separators": "-----\n", "dashes": "-", "hyphens": "a-", "dots": "a.", "colons": "a:", "quotes": "\"x\" ",
 		"links": "[x](y) ", "fences": "```\nx\n", "headings": "# h\n", "items": "- x\n", "tables": "|a|b|\n", "bars": "|a", "tabs": "a\t", "semicolons": "a;", "equals": "a=", "commas": "a,", "slashes": "a/", "stars": "*a", "one row": "|key", "tags": "<a><b>", "escapes": "%40&#64;",
 		"mails": "a@b.co ", "digits": "7", "numbers": "1234 ", "phones": "+49 30 901820 ", "dates": "2024-01-02 ", "addresses": "10.0.0.1 ",
 		"secrets": "password: x1y2z3w4 ", "URLs": "http://a.b/c ", "at signs": "@", "colons alone": ":", "open links": "[a](", "backslashes": "\\", "dollars": "{{x}} ",

@@ -143,13 +143,18 @@ func (d *Defenses) shares(cs []candidate.Candidate, f func(*candidate.Candidate,
 	}
 }
 
-// sessionsOf returns, for each session of which several candidates are shown or would be
+// thread is what one writer recorded in a session. Texts of several writers are not read together: one could have the
+// other's left out.
+type thread struct{ session, writer, signer string }
+
+// sessionsOf returns, for each session and writer of which several candidates are shown or would be
 // but for an injection, their indexes in the order of the session.
 func sessionsOf(cs []candidate.Candidate) [][]int {
-	bySession := map[string][]int{}
+	bySession := map[thread][]int{}
 	for i := range cs {
 		if id := cs[i].SessionID(); id != "" && (cs[i].Kept() || cs[i].Drop == schemas.DropInjection) {
-			bySession[id] = append(bySession[id], i)
+			of := thread{id, cs[i].Writer, cs[i].Facets.Signer}
+			bySession[of] = append(bySession[of], i)
 		}
 	}
 	var out [][]int

@@ -1,0 +1,87 @@
+package pipeline
+
+import (
+	"cmp"
+	"slices"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/sentences"
+	"satchel/pipeline/passage"
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+// markNeeded marks what a pack must not leave out for being worth less than its best, as far as there is room: what answers
+// another part of the question, and what was written later about the same thing.
+func markNeeded(query string, cs []candidate.Candidate) {
+	var first *candidate.Candidate
+	for i := range cs {
+		if c := &cs[i]; isAbout(c) && (first == nil || c.Score > first.Score) {
+			first = c
+		}
+	}
+	if first == nil {
+		return
+	}
+	markLater(first, cs)
+	if parts := sentences.Questions(query); len(parts) > 1 {
+		for _, part := range parts {
+			markPart(part, cs)
+		}
+	}
+}
+
+// isAbout reports whether a candidate was found for what it says.
+func isAbout(c *candidate.Candidate) bool {
+	return c.Kept() && c.Kind != schemas.KindTool && c.Signals != nil && c.Given == candidate.NotGiven
+}
+
+// markLater marks the likeliest of the items that are later than the first and have enough of the question's words that the
+// first has.
+func markLater(first *candidate.Candidate, cs []candidate.Candidate) {
+	if passage.Of(first.Visible) || first.Signals.Evidence.Words < leastWords {
+		return
+	}
+	var later []*candidate.Candidate
+	for i := range cs {
+		c := &cs[i]
+		if isAbout(c) && !passage.Of(c.Visible) && c.CreatedAt.After(first.CreatedAt) && c.Signals.Evidence.Words >= leastLater*first.Signals.Evidence.Words {
+			later = append(later, c)
+		}
+	}
+	slices.SortStableFunc(later, func(a, b *candidate.Candidate) int { return cmp.Compare(b.Score, a.Score) })
+	for _, c := range later[:min(neededLater, len(later))] {
+		c.Needed = true
+	}
+}
+
+// markPart marks the candidates that have most of the words of a part of the question.
+func markPart(part string, cs []candidate.Candidate) {
+	words := keyword.Analyze(part)
+	slices.Sort(words)
+	words = slices.Compact(words)
+	if len(words) == 0 {
+		return
+	}
+	has := make([]float64, len(cs))
+	var order []int
+	for i := range cs {
+		if !isAbout(&cs[i]) {
+			continue
+		}
+		in := keyword.Analyze(cs[i].Speaker + " " + cs[i].Content.Text())
+		n := 0
+		for _, w := range words {
+			if slices.Contains(in, w) {
+				n++
+			}
+		}
+		if has[i] = float64(n) / float64(len(words)); has[i] >= leastPart {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(has[b], has[a]), cmp.Compare(cs[b].Score, cs[a].Score)) })
+	for _, i := range order[:min(neededPart, len(order))] {
+		cs[i].Needed = true
+	}
+}

@@ -1,0 +1,42 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"satchel/schemas"
+)
+
+// A pack that ends early has the later word on what its likeliest item says, and what answers each part of a question.
+func TestWhatAPackMustNotLeaveOut(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := corpus(400, 7)
+	for i := range list {
+		list[i].Scope.Tenant, list[i].SecurityLabel = "acme", []string{"level:public"}
+	}
+	for i, text := range []string{
+		"An adult ticket costs 8 EUR and a ticket for children costs 4 EUR.", "The board met in the Palm House on Friday. It talked about the roof, the heating and the new beds for an hour, and at the end it raised the adult ticket to 9.50 EUR for everybody who comes from August.",
+		"The audio guide costs 3 EUR, and the deposit for it is 20 EUR.", "The yard was full again today: sand, two pallets of slabs for the terrace, and gravel, which Jansen & Sons brings from their own pit whenever somebody calls.",
+		"The gravel of the car park was raked.",
+	} {
+		m := item(schemas.KindMemory, fmt.Sprint("note", i), text, nil)
+		m.Scope.Tenant, m.SecurityLabel, m.CreatedAt = "acme", []string{"level:public"}, day.AddDate(0, i-6, 0)
+		list = append(list, m)
+	}
+	w.put(t, "acme", list...)
+	for question, want := range map[string][]string{
+		"What does an adult ticket cost?": {"8 EUR", "9.50 EUR"},
+		"Who brings our gravel and what does the audio guide cost?": {"Jansen", "3 EUR"},
+	} {
+		res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Internal), ask(question))
+		must(t, err)
+		text := res.Payload.Text
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: %q is not in\n%s", question, part, text)
+			}
+		}
+	}
+}
