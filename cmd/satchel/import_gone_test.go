@@ -68,6 +68,12 @@ func TestImportEndsWhatIsGone(t *testing.T) {
 	imports("4 items read, 4 published: 0 new, 4 known already, 0 malformed", "/a/docs")
 	shows("on Mondays", "on Fridays", "on Sundays", "two days", "in writing", "two weeks")
 
+	written = written.AddDate(0, 1, 0)
+	write("# Handbook\n" + travel + strings.ReplaceAll(kiln, "Mondays", "Tuesdays") + leave) // the day of the file is of this change alone
+	imports("4 items read, 4 published: 1 new, 3 known already, 0 malformed", "/a/docs")
+	write("# Handbook\n" + travel + kiln + leave)
+	imports("4 items read, 4 published: 1 new, 3 known already, 0 malformed", "/a/docs")
+
 	if err := os.Remove(filepath.Join(dir, "a/docs/handbook.md")); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,10 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 		c.floors = nil // what a kind can't use is the others'
 	}
 	c.run()
-	if o.Farther == 0 && o.Budget-c.spent > roomForRest && len(k.rest) > 0 { // nearly all that is scored is taken
+	if o.Farther > 0 {
+		k.rest = slices.DeleteFunc(k.rest, func(p scored) bool { return p.score < unscored-units || len(c.at[p.at]) > 0 })
+	}
+	if o.Budget-c.spent > roomForRest && len(k.rest) > 0 { // nearly all that is scored is taken, or nothing could be
 		for i := range k.rest {
 			c.at[k.rest[i].at] = append(c.at[k.rest[i].at], len(k.list)+i)
 		}
@@ -205,7 +208,7 @@ func (c *choice) isPast(v valued, kind schemas.Kind) bool {
 	if !any {
 		c.best[kind], best = v.value, v.value
 	}
-	return c.options.Farther > 0 && v.value < best-c.options.Farther
+	return c.options.Farther > 0 && v.value < best-c.options.Farther && c.ranking.list[v.place].score > unscored
 }
 
 // crowds reports whether an item would take more than its part beside others.

@@ -112,6 +112,7 @@ func (c *Files) Run(ctx context.Context, a *app.App) error {
 		if p.held, here, err = heldMarkdown(ctx, a, &p.head); err != nil {
 			return err
 		}
+		keepDates(items, p.held)
 	}
 	if err := p.addAll(ctx, "importing", items, count.where); err != nil {
 		return err

@@ -56,6 +56,16 @@ func heldMarkdown(ctx context.Context, a *app.App, head *schemas.HeadReply) (map
 	return f.items, mine, err
 }
 
+// keepDates gives each section that says what it said before the day that it had: the file's own is that of another change.
+func keepDates(items []schemas.MemoryItem, held map[string]heldValue) {
+	for i := range items {
+		m := &items[i]
+		if h, ok := held[m.ID]; ok && h.current && h.item.Content.Text() == m.Content.Text() {
+			m.CreatedAt = h.item.CreatedAt
+		}
+	}
+}
+
 // gone returns, ended, the current items of the log that stood in the files that were read
 // or in files of the folders that were read whole, and do so no longer.
 func (m *markdownRead) gone(held map[string]heldValue, now time.Time) []schemas.MemoryItem {
