@@ -277,7 +277,7 @@ func shown(t *testing.T) []growth.Function {
 		{Name: "pack.HasReference", Run: func(text string) { pack.HasReference(text) }},
 		{Name: "pack.Rules.Afford", Of: func(text string) func() {
 			rules := must[*pack.Rules](t)(pack.NewRules("", nil))
-			return func() { rules.Afford(candidates(schemas.KindMemory, text, false), []int{0, 1, 2}) }
+			return func() { rules.Afford(candidates(schemas.KindMemory, text), []int{0, 1, 2}, false) }
 		}},
 		{Name: "injection.Classifier.Judge", Run: func(text string) { classifier.Judge(text) }},
 		{Name: "injection.Classifier.Across", Run: func(text string) { classifier.Across([]string{text, text}) }},

@@ -43,6 +43,15 @@ type StreamState struct {
 // its sequences mean other messages now.
 var ErrRecreated = errors.New("the stream was created anew")
 
+// Remover removes messages of a partition that the log has, or shall not have.
+type Remover interface {
+	// Purge removes what is at or before seq from the stream. A copy of the stream that is behind may deliver it for a
+	// moment.
+	Purge(ctx context.Context, seq uint64) error
+	// Erase overwrites the message at seq and removes it. One that is not there is no error.
+	Erase(ctx context.Context, seq uint64) error
+}
+
 // Inbox is one partition of the MEMORY stream with a single owner.
 type Inbox interface {
 	// Name is the partition's, "p07"; part of the checkpoint's name.
@@ -53,11 +62,7 @@ type Inbox interface {
 	Ack(ctx context.Context, seq uint64) error
 	// Seek makes seq the next message to be fetched.
 	Seek(ctx context.Context, seq uint64) error
-	// Purge removes what is at or before seq from the stream: the log has it. A copy of the
-	// stream that is behind may deliver it for a moment.
-	Purge(ctx context.Context, seq uint64) error
-	// Erase overwrites the message at seq and removes it. One that is not there is no error.
-	Erase(ctx context.Context, seq uint64) error
+	Remover
 	// State describes the stream and its message at seq.
 	State(ctx context.Context, seq uint64) (StreamState, error)
 	// Waits reports whether the stream holds a message of the partition behind seq.
