@@ -24,6 +24,7 @@ func (i Interval) Has(t time.Time) bool {
 type found struct {
 	Interval
 	start, end int    // tokens
+	around     bool   // it lies around a day: "two weeks ago"
 	never      string // the day that it names and no calendar has; "" where there is one
 }
 
@@ -51,7 +52,7 @@ func Read(text string, now time.Time) (list []Interval, never []string) {
 func (p *parser) all() (list []found) {
 	for i := 0; i < len(p.tokens); {
 		if f, ok := p.at(i); ok {
-			list, i = append(list, f), f.end
+			list, i, p.last = append(list, f), f.end, f.end
 			continue
 		}
 		i++
@@ -62,6 +63,7 @@ func (p *parser) all() (list []found) {
 type parser struct {
 	tokens []token
 	today  time.Time
+	last   int // end of the last date that was found
 }
 
 // Of is the day of a time, in its zone.
@@ -78,17 +80,18 @@ func (p *parser) date(y, m, d int) time.Time {
 
 // at finds a date that begins at token i.
 func (p *parser) at(i int) (found, bool) {
-	for _, try := range []func(int) (found, bool){p.part, p.whole} {
-		if f, ok := try(i); ok {
-			return f, true
-		}
-	}
-	return found{}, false
+	f, ok := first(i, p.feast, p.nth, p.dayOf, p.part, p.whole)
+	return p.onDay(f), ok
 }
 
 // whole finds days, weeks, months and years that are not parts of others.
 func (p *parser) whole(i int) (found, bool) {
-	for _, try := range []func(int) (found, bool){p.digits, p.dayMonth, p.relative, p.monthOrYear} {
+	return first(i, p.digits, p.dayMonth, p.relative, p.monthOrYear)
+}
+
+// first is what the first that finds a date at token i finds.
+func first(i int, tries ...func(int) (found, bool)) (found, bool) {
+	for _, try := range tries {
 		if f, ok := try(i); ok {
 			return f, true
 		}
@@ -103,17 +106,21 @@ func (p *parser) tok(i int) *token {
 	return &p.tokens[i]
 }
 
+// mostFill is how many words that say nothing stand between two parts of a date.
+const mostFill = 4
+
 // skip passes words that say nothing within a date.
 func (p *parser) skip(i int) int {
-	for {
+	for range mostFill {
 		if _, ok := p.tok(i).is(fill); !ok || p.tok(i).value >= 0 && p.tok(i).text != "a" {
-			return i
+			break
 		}
 		i++
 	}
+	return i
 }
 
-// isLatin reports whether a word is of letters that English, German, Spanish and French share: "été" is also a participle.
+// isLatin reports whether a word is of letters that English, German, Spanish and French share.
 func isLatin(word string) bool { return word[0] < 0xd0 }
 
 func isYear(v int) bool { return v >= 1900 && v <= 2100 }
@@ -301,7 +308,9 @@ func (p *parser) away(u, n, start, end int) found {
 	t := p.today
 	switch u {
 	case unitWeek:
-		return p.span(t.AddDate(0, 0, -7*n-3), 0, 0, 7, start, end)
+		f := p.span(t.AddDate(0, 0, -7*n-3), 0, 0, 7, start, end)
+		f.around = true
+		return f
 	case unitMonth:
 		return p.span(t.AddDate(0, -n, -10), 0, 0, 21, start, end)
 	case unitYear:
@@ -348,7 +357,7 @@ func (p *parser) relative(i int) (found, bool) {
 			if u == unitWeekend && n < 0 && p.today.Weekday() != time.Saturday && p.today.Weekday() != time.Sunday {
 				n = -1
 			}
-			if f, ok := p.whole(i + 2); ok && u == unitYear && f.AnyYear && f.start == i+2 { // 去年三月
+			if f, ok := first(i+2, p.digits, p.dayMonth, p.monthOrYear); ok && u == unitYear && f.AnyYear && f.start == i+2 { // 去年三月
 				f.From, f.To = f.From.AddDate(p.today.Year()+n-f.From.Year(), 0, 0), f.To.AddDate(p.today.Year()+n-f.From.Year(), 0, 0)
 				f.start, f.AnyYear = i, false
 				return f, true
@@ -386,11 +395,11 @@ func (p *parser) relative(i int) (found, bool) {
 			}
 		}
 	}
-	if d, ok := t.is(weekday); ok {
+	if t.isAny(weekday) {
 		if f, ok := p.dayMonth(i + 1); ok { // Wed, 18 Mar 2026
 			return f, true
 		}
-		if short := len(t.text) <= 4 && t.text[0] < 0x80; !short || t.title && p.tok(i-1).text == "on" {
+		if d, ok := p.dayName(i); ok {
 			return p.weekday(d, i, i+1), true
 		}
 	}
@@ -433,7 +442,7 @@ func (p *parser) monthOrYear(i int) (found, bool) {
 	preposition := before.isAny(in, from, part)
 	joined := before.isAny(to, side)
 	y, end := p.year(i + 1)
-	last, behind := p.tok(i + 1).is(side)
+	last, behind := p.sideBehind(i + 1)
 	behind = behind && y == 0 // l'été dernier
 	months := func(m, n int) (found, bool) {
 		year := y
@@ -458,7 +467,7 @@ func (p *parser) monthOrYear(i int) (found, bool) {
 			return months(m, 1)
 		}
 	}
-	if m, ok := t.is(season); ok && (y > 0 || behind || preposition || before.isAny(side) || before.text == "the" || !isLatin(t.text)) {
+	if m, ok := t.is(season); ok && (y > 0 || behind || p.isSeason(i)) {
 		return months(m, 3)
 	}
 	if t.text == "h" && p.tok(i+1).value >= 1 && p.tok(i+1).value <= 2 && isYear(p.tok(i+2).value) {
@@ -478,6 +487,9 @@ func (p *parser) monthOrYear(i int) (found, bool) {
 		end := i + 1
 		if p.tok(end).text == "年" {
 			end++
+			if m, ok := p.tok(end).is(season); ok {
+				return p.span(p.date(t.value, m, 1), 0, 3, 0, i, end+1), true
+			}
 		}
 		return p.span(p.date(t.value, 1, 1), 1, 0, 0, i, end), true
 	}
@@ -509,11 +521,11 @@ func (p *parser) ranges(list []found) (out []Interval) {
 			if ok = ok && (opens(from) || f.AnyYear || reaches > 0); ok && p.skip(gap+1) == next.start {
 				if f.AnyYear && !next.AnyYear {
 					f.From = f.From.AddDate(next.From.Year()-f.From.Year(), 0, 0)
-					if f.From.After(next.From) {
-						f.From = f.From.AddDate(-1, 0, 0)
-					}
 				}
-				if !next.To.Before(f.From) {
+				if f.AnyYear && f.From.After(next.From) && (!next.AnyYear || opens(from) || reaches > 0) {
+					f.From = f.From.AddDate(-1, 0, 0)
+				}
+				if next.To.After(f.From) {
 					out = append(out, Interval{f.From, next.To, f.AnyYear && next.AnyYear})
 					n++
 					continue

@@ -256,7 +256,7 @@ func TestFind(t *testing.T) {
 
 // Whatever is written, an interval is no day that cannot be, and does not end before it begins.
 func FuzzFind(f *testing.F) {
-	for _, text := range []string{"31 February 2026", "between May and 3 April", "0.0.0", "2026-13-45", "¿el 31 de junio?", "从2026年13月", "the week of 99 May", strings.Repeat("5 and ", 40) + "May"} {
+	for _, text := range []string{"31 February 2026", "between May and 3 April", "0.0.0", "2026-13-45", "¿el 31 de junio?", "从2026年13月", "the week of 99 May", "first quarter of last quarter", "1 December 2025 to 30 November 2025", "from 1 December to 30 November", strings.Repeat("5 and ", 40) + "May"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -15,6 +15,15 @@ const (
 	weekday // Sunday is 0
 	unit    // of units
 	season  // its first month
+	alone   // a season or a feast that is a date without a preposition
+	lasting // a season or a feast lasts behind it
+	english // stands before an English noun
+	loose   // no English noun begins with it: what stands before it is no attribute
+	when    // a feast stands behind it
+	begins  // the first word of a name of more words
+	feast   // 10 times its day, and how many days it has
+	holiday // the same of one whose name is other things, too
+	single  // of how many days it is: one day, one weekend
 	near    // a day by its distance from today
 	side    // last −1, this 0, next +1
 	ago     // the distance stands before it, or behind it in German, Spanish and French
@@ -26,6 +35,7 @@ const (
 	after
 	until
 	in      // a month or a year stands behind it
+	of      // what stands behind it belongs to what stands before it
 	hours   // a part of a day
 	part    // a third of what stands behind it: the first, the second, the last
 	tail    // 10 times a piece, and of how many, of what stands before it
@@ -96,6 +106,9 @@ func readNames() map[string][]meaning {
 		for i, words := range list {
 			for w := range strings.FieldsSeq(words) {
 				all[w] = append(all[w], meaning{k, first + i})
+				if start, _, several := strings.Cut(w, "_"); several {
+					all[start] = append(all[start], meaning{begins, 0})
+				}
 			}
 		}
 	}
@@ -105,10 +118,10 @@ func readNames() map[string][]meaning {
 		"june jun juni junio juin июнь июня июне", "july jul juli julio juillet juil июль июля июле", "august aug agosto août август августа августе",
 		"september sep sept septiembre septembre сентябрь сентября сентябре", "october oct oktober okt octubre octobre октябрь октября октябре",
 		"november nov noviembre novembre ноябрь ноября ноябре", "december dec dezember dez diciembre décembre déc декабрь декабря декабре")
-	name(weekday, 0, "sunday sun sonntag domingo dimanche воскресенье воскресенья 星期日 星期天 周日", "monday mon montag lunes lundi понедельник понедельника 星期一 周一",
-		"tuesday tue tues dienstag martes mardi вторник вторника 星期二 周二", "wednesday wed mittwoch miércoles mercredi среду среда среды 星期三 周三",
-		"thursday thu thur thurs donnerstag jueves jeudi четверг четверга 星期四 周四", "friday fri freitag viernes vendredi пятницу пятница пятницы 星期五 周五",
-		"saturday sat samstag sonnabend sábado samedi субботу суббота субботы 星期六 周六")
+	name(weekday, 0, "sunday sun sonntag domingo dimanche воскресенье воскресенья 星期日 星期天 周日 个星期日 个周日", "monday mon montag lunes lundi понедельник понедельника 星期一 周一 个星期一 个周一",
+		"tuesday tue tues dienstag martes mardi вторник вторника 星期二 周二 个星期二 个周二", "wednesday wed mittwoch miércoles mercredi среду среда среды 星期三 周三 个星期三 个周三",
+		"thursday thu thur thurs donnerstag jueves jeudi четверг четверга 星期四 周四 个星期四 个周四", "friday fri freitag viernes vendredi пятницу пятница пятницы 星期五 周五 个星期五 个周五",
+		"saturday sat samstag sonnabend sábado samedi субботу суббота субботы 星期六 周六 个星期六 个周六")
 	name(unit, unitDay, "day days tag tage tagen día días jour jours день дня дней 天 日", "week weeks woche wochen semana semanas semaine semaines неделя недели недель неделю неделе 周 星期 个星期",
 		"month months monat monate monaten monats mes meses mois месяц месяца месяцев месяце 月 个月", "year years jahr jahre jahren jahres año años an ans année années год года лет году 年", "weekend weekends wochenende 周末",
 		"quarter quarters quartal quartale quartalen trimestre trimestres квартал квартала квартале кварталов 季度 个季度")
@@ -122,7 +135,8 @@ func readNames() map[string][]meaning {
 	name(tail, 33, "底 末 下旬")
 	name(ordinal, 1, "first 1st erste ersten erster erstes premier première primer primera primeros primero первый первого первая первой первую первое первом 第一",
 		"second 2nd zweite zweiten zweiter zweites second seconde deuxième segundo segunda второй вторая вторую второе втором 第二",
-		"third 3rd dritte dritten drittes troisième tercer tercera третий третья третьей третье третьем 第三", "fourth 4th vierte vierten viertes quatrième cuarto cuarta четвёртый четвертый четвёртом четвертом 第四")
+		"third 3rd dritte dritten drittes troisième tercer tercera третий третья третьей третье третьем 第三", "fourth 4th vierte vierten viertes quatrième cuarto cuarta четвёртый четвертый четвёртом четвертом 第四",
+		"fifth 5th fünfte fünften fünfter fünftes cinquième quinto quinta пятый пятого пятая пятую пятой пятое 第五")
 	name(pieces, ofNone+2, "half hälfte moitié mitad половина половине половину половины")
 	name(pieces, ofYear+2, "halbjahr semester semestre полугодие полугодии полугодия")
 	name(pieces, ofMonth+2, "quinzaine quincena")
@@ -131,24 +145,36 @@ func readNames() map[string][]meaning {
 		"recent recently récent récente récents récemment reciente recientes recientemente недавно недавний")
 	name(most, 0, "most plus más самый самое")
 	name(thing, 0, "thing things time one mal fois chose vez cosa что раз")
-	name(season, 3, "spring frühling frühjahr primavera printemps весной")
-	name(season, 6, "summer sommer verano été летом")
-	name(season, 9, "autumn fall herbst otoño automne осенью")
-	name(season, 12, "winter invierno hiver зимой")
+	name(season, 3, "spring frühling frühjahr primavera printemps весной весна весны весну 春天 春季")
+	name(season, 6, "summer sommer verano été летом лето лета 夏天 夏季")
+	name(season, 9, "autumn fall herbst otoño automne осенью осень осени 秋天 秋季")
+	name(season, 12, "winter invierno hiver зимой зима зимы зиму 冬天 冬季")
+	name(alone, 0, "весной летом осенью зимой 春天 夏天 秋天 冬天")
+	name(lasting, 0, "over all through throughout pendant durant durante während über ganzen tout todo toda")
+	name(english, 0, "the last previous this current next in of during since until till by before after late early mid from between to through throughout and at on over around all")
+	name(loose, 0, `i you he she it we they them us who whom whose what which when where why how that these those there some any no every each all both my your
+		his her its our their or but nor if because so as than with without at for about into over off out up down around near via against besides except behind
+		is are was were be been being does did has have had can could will would shall should might must not never ever again already also too then now once here
+		still just only even yet instead please though anyway rather together alone later earlier perhaps maybe always often sometimes twice well else like
+		exactly really actually finally mostly usually especially come came go went get got make made take took give gave begin began`)
+	name(when, 0, "at on over around an zu auf à en por на")
+	readFeasts(name)
+	name(single, 1, "day tag día jour день 天", "weekend wochenende 周末")
 	name(near, -2, "vorgestern anteayer avant-hier позавчера 前天", "yesterday gestern ayer hier вчера 昨天 昨晚", "today tonight heute hoy aujourd'hui сегодня 今天 今晚 今早", "tomorrow morgen mañana demain завтра 明天",
 		"übermorgen après-demain послезавтра 后天")
-	name(side, -1, "last previous letzte letzten letzter letztes letztem voriger voriges vorige vorigen vorigem vergangene vergangenen vergangener vergangenes pasado pasada dernier dernière прошлый прошлая прошлой прошлом прошлую прошлое прошлого 上 上个 去", "this current diese diesen dieser dieses diesem este esta ce cette этот эта этой этом эту 这 这个 本 今",
-		"next nächste nächsten nächster nächstes nächstem kommende kommenden kommender kommendes próximo próxima prochain prochaine следующий следующей следующем следующую 下 下个 明")
+	name(side, -1, "last previous letzte letzten letzter letztes letztem voriger voriges vorige vorigen vorigem vergangene vergangenen vergangener vergangenes pasado pasada último última dernier dernière прошлый прошлая прошлой прошлом прошлую прошлое прошлого прошлым последний последняя последнюю последнего 上 上个 去", "this current diese diesen dieser dieses diesem este esta ce cet cette этот эта этой этом эту этим 这 这个 本 今",
+		"next nächste nächsten nächster nächstes nächstem kommende kommenden kommender kommendes próximo próxima prochain prochaine следующий следующей следующем следующую следующим 下 下个 明")
 	name(ago, 0, "ago vor hace a назад 前")
 	name(recent, 0, "last past letzten vergangenen últimos últimas derniers dernières последние 最近 过去")
 	name(from, 0, "between from zwischen von vom entre desde du с 从")
-	name(to, 0, "and und y et", "to through bis a al au по - – 到 至")
+	name(to, 0, "and und y et", "to through bis a al au à по - – 到 至")
 	name(before, 0, "before vor antes avant до 之前")
 	name(since, 0, "since seit desde depuis с from ab")
 	name(after, 0, "after nach después après после")
 	name(until, 0, "until till by bis hasta jusqu'au jusqu'à jusqu'en до")
-	name(in, 0, "in of during last since until by before after early late mid im am seit en de del dès в")
-	name(fill, 0, "of the de del dem den der el la le on th des do por in im")
+	name(in, 0, "in of during last since until by before after early late mid im am seit en de del dès au à в throughout pendant durant durante während")
+	name(of, 0, "of de du del des")
+	name(fill, 0, "of the de del dem den der el la le on th des do por in im zum 的 的时候")
 	name(number, 1, "one a an einem einer einen ersten un una une premier primero один первого 一", "two couple zwei dos deux два две 两 二", "three drei tres trois три 三", "four vier cuatro quatre четыре 四", "five fünf cinco cinq пять 五",
 		"six sechs seis шесть 六", "seven sieben siete sept семь 七", "eight acht ocho huit восемь 八", "nine neun nueve neuf девять 九", "ten zehn diez dix десять 十",
 		"eleven elf once onze 十一", "twelve zwölf doce douze 十二")
@@ -158,4 +184,36 @@ func readNames() map[string][]meaning {
 		}
 	}
 	return all
+}
+
+// readFeasts names the feasts. Russian has none of Easter and Christmas: there they are other days.
+func readFeasts(name func(k kind, first int, list ...string)) {
+	one := func(day int, words string) { name(feast, 10*day+1, words) }
+	one(fromEaster-48, "rosenmontag")
+	one(fromEaster-47, "shrove_tuesday pancake_tuesday mardi_gras faschingsdienstag")
+	one(fromEaster-46, "ash_wednesday aschermittwoch mercredi_cendres miércoles_ceniza")
+	one(fromEaster-7, "palm_sunday palmsonntag dimanche_rameaux domingo_ramos")
+	one(fromEaster-3, "maundy_thursday holy_thursday gründonnerstag jeudi_saint jueves_santo")
+	one(fromEaster-2, "good_friday karfreitag vendredi_saint viernes_santo")
+	one(fromEaster-1, "holy_saturday easter_saturday karsamstag samedi_saint sábado_santo")
+	one(fromEaster, "easter_sunday easter_day ostersonntag dimanche_pâques domingo_pascua domingo_resurrección")
+	one(fromEaster+1, "easter_monday ostermontag lundi_pâques lunes_pascua")
+	one(fromEaster+39, "ascension_day christi_himmelfahrt")
+	one(fromEaster+49, "whit_sunday pfingstsonntag dimanche_pentecôte domingo_pentecostés")
+	one(fromEaster+50, "whit_monday pfingstmontag lundi_pentecôte lunes_pentecostés")
+	one(fromThanksgiving+1, "black_friday")
+	one(fromThanksgiving+4, "cyber_monday")
+	one(1224, "christmas_eve heiligabend heiligen_abend veille_noël nochebuena 平安夜")
+	one(1225, "christmas_day jour_noël día_navidad ersten_weihnachtstag erster_weihnachtstag")
+	one(1226, "boxing_day zweiten_weihnachtstag zweiter_weihnachtstag")
+	one(1231, "new_year_eve silvesterabend nochevieja 跨年夜")
+	one(101, "new_year_day jour_an neujahr neujahrstag 元旦")
+	name(feast, 10*(fromEaster-7)+7, "holy_week karwoche semaine_sainte semana_santa")
+	name(feast, 10*(fromEaster-2)+4, "ostern 复活节")
+	name(feast, 10*(fromEaster+49)+2, "pfingsten")
+	name(feast, 10*1224+3, "weihnachten 圣诞节 圣诞")
+	name(holiday, 10*(fromEaster-2)+4, "easter pâques pascua")
+	name(holiday, 10*1224+3, "christmas noël navidad")
+	name(holiday, 10*1231+1, "silvester")
+	name(holiday, 10*101+1, "new_year nouvel_an año_nuevo новый_год нового_года новым_годом")
 }

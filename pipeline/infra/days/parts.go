@@ -15,6 +15,9 @@ func (p *parser) part(i int) (found, bool) {
 		if n, ok := p.tok(f.end).is(tail); ok {
 			return p.piece(f, n/10, n%10, i, f.end+1), true
 		}
+		if day, ok := p.nthBehind(f, i); ok {
+			return day, true
+		}
 		if _, unit := p.tok(i).is(unit); unit { // a week alone is no date
 			return found{}, false
 		}
@@ -81,7 +84,10 @@ func (p *parser) within(i int) int {
 	if p.tok(i).text == "-" {
 		return i + 1
 	}
-	return p.skip(i)
+	if i = p.skip(i); p.tok(i).isAny(of) {
+		i = p.skip(i + 1)
+	}
+	return i
 }
 
 // long finds a week or more, "the year" among them.
@@ -100,7 +106,7 @@ func (p *parser) long(i int) (found, bool) {
 func (p *parser) piece(f found, k, n, start, end int) found {
 	from := f.From
 	at := func(k int) time.Time {
-		if months := 12*(f.To.Year()-from.Year()) + int(f.To.Month()-from.Month()); months > 1 && from.Day() == 1 {
+		if months := 12*(f.To.Year()-from.Year()) + int(f.To.Month()-from.Month()); months > 1 && months%n == 0 && from.Day() == 1 {
 			return from.AddDate(0, months*k/n, 0)
 		}
 		days := int(f.To.Sub(from).Hours()+12) / 24

@@ -14,6 +14,8 @@ type token struct {
 	value int  // of a number, else −1
 	title bool // begins with a capital
 	glued byte // what stands right before it: '.', '/', '-' where no space does
+	apart bool // a comma or another mark stands before it
+	owner bool // "'s" stands behind it
 }
 
 func (t *token) is(k kind) (int, bool) {
@@ -36,8 +38,10 @@ func split(text string) (out []token) {
 	if len(raw) != len(rs) {
 		raw = rs
 	}
+	apart := false
 	add := func(from, to int) {
-		t := token{text: string(rs[from:to]), value: -1, title: unicode.IsUpper(raw[from])}
+		t := token{text: string(rs[from:to]), value: -1, title: unicode.IsUpper(raw[from]), apart: apart}
+		apart = false
 		if from > 0 && strings.ContainsRune("./-–", rs[from-1]) && (from < 2 || rs[from-2] != ' ') {
 			t.glued = byte(rs[from-1])
 		}
@@ -74,8 +78,15 @@ func split(text string) (out []token) {
 				}
 			}
 		case unicode.IsLetter(r):
+			hyphens := 0 // no name has two
 			for i < len(rs) && (unicode.IsLetter(rs[i]) && !unicode.Is(unicode.Han, rs[i]) || unicode.IsMark(rs[i]) ||
 				(rs[i] == '\'' || rs[i] == '’' || rs[i] == '-') && i+1 < len(rs) && unicode.IsLetter(rs[i+1])) {
+				if rs[i] == '-' {
+					hyphens++
+				}
+				if hyphens > 1 {
+					break
+				}
 				i++
 			}
 			from, end, next := word(rs, from, i)
@@ -86,10 +97,12 @@ func split(text string) (out []token) {
 				}
 			}
 			add(from, end)
+			out[len(out)-1].owner = next > end && (rs[end] == '\'' || rs[end] == '’')
 		case r == '–' || r == '-':
 			add(from, i+1)
 			i++
 		default:
+			apart = apart || !unicode.IsSpace(r)
 			i++
 		}
 	}

@@ -198,10 +198,14 @@ func worth(list []*quotation) []*quotation {
 }
 
 // newestFirst puts the later notes that are about the same thing as the first of a step before it, the newest first: those that
-// have the names of the question that the first has, and half of its words. Where the question names a day, none is moved.
+// have the names of the question that the first has, and half of its words. Where the question names days, what is of them comes
+// first instead.
 func (st *step) newestFirst(question string, list []*quotation) []*quotation {
-	if len(list) == 0 || len(days.Find(question, st.started)) > 0 {
+	if len(list) == 0 {
 		return list
+	}
+	if asked := days.Find(question, st.started.In(st.zone())); len(asked) > 0 {
+		return st.daysFirst(asked, list)
 	}
 	words, names := list[0].has(keyword.Analyze(question)), list[0].has(namesIn(question))
 	var later, rest []*quotation
@@ -214,6 +218,38 @@ func (st *step) newestFirst(question string, list []*quotation) []*quotation {
 	}
 	slices.SortStableFunc(later, func(a, b *quotation) int { return b.made.Compare(a.made) })
 	return append(later, rest...)
+}
+
+// daysFirst puts what is of the days that are asked for before what is not. Where what was before or after a day is asked for, none
+// is moved.
+func (st *step) daysFirst(asked []days.Interval, list []*quotation) []*quotation {
+	if slices.ContainsFunc(asked, func(d days.Interval) bool { return d.From.IsZero() || d.To.IsZero() }) {
+		return list
+	}
+	var of, rest []*quotation
+	for _, q := range list {
+		if q.isOf(asked, st.zone()) {
+			of = append(of, q)
+		} else {
+			rest = append(rest, q)
+		}
+	}
+	return append(of, rest...)
+}
+
+// isOf reports whether a note was made on days, or a text names a day of them. When a document was recorded says nothing of what it
+// says.
+func (q *quotation) isOf(asked []days.Interval, zone *time.Location) bool {
+	if q.note && slices.ContainsFunc(asked, func(d days.Interval) bool { return d.Has(q.made) }) {
+		return true
+	}
+	for _, named := range days.Find(q.text, q.made.In(zone)) {
+		within := func(d days.Interval) bool { return d.Has(named.From) && !named.To.IsZero() && !named.To.After(d.To) }
+		if slices.ContainsFunc(asked, within) {
+			return true
+		}
+	}
+	return false
 }
 
 // replaces reports whether a note is later than another about the same thing, of the same writer, and is trusted no less.

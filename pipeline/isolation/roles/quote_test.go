@@ -294,6 +294,36 @@ func TestAnswersOfADay(t *testing.T) {
 	}
 }
 
+// TestTheDayComesFirst: what is of the day or the range that a question asks for, or names a day of it, is quoted before what is not,
+// and the rest stays in the order of the scores. A question for what was before or after a day is about no such day.
+func TestTheDayComesFirst(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2025, 3, 18, 10, 0, 0, 0, time.UTC)
+	w := open(t, nil)
+	w.remember(t, append(crowd(100),
+		written("before", "The sluice of the mill broke.", at.AddDate(0, 0, -1)),
+		written("behind", "The wheel of the mill was mended.", at.AddDate(0, 0, 2)),
+		written("on", "Hugo greased the axle of the mill.", at),
+		written("names", "The roof of the mill was tiled on Tuesday.", at.AddDate(0, 0, 2)),
+		written("week", "Selma swept the loft of the mill.", at.AddDate(0, 0, 13)))...)
+	for question, want := range map[string][]string{
+		"What happened at the mill on 18 March 2025?":                   {"on", "names"},
+		"What happened at the mill on the third Tuesday of March 2025?": {"names", "on"},
+		"Which part of the mill was mended on 18 March 2025?":           {"on", "names", "behind", "before", "week"},
+		"Was geschah am 31. März 2025 in der mill?":                     {"week"},
+		"What about the mill after 18 March 2025?":                      {"behind"},
+		"What happened at the mill before 18 March 2025?":               {"before"},
+	} {
+		var cited []string
+		for _, s := range w.ask(t, question).Answer.Sentences {
+			cited = append(cited, s.Citations[0].ItemID)
+		}
+		if len(cited) < len(want) || !slices.Equal(cited[:len(want)], want) {
+			t.Errorf("%s quoted %v, want %v first", question, cited, want)
+		}
+	}
+}
+
 // TestMisspelt: a question with a slip is answered by what a pack shows for it.
 func TestMisspelt(t *testing.T) {
 	t.Parallel()
