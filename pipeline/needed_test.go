@@ -27,7 +27,7 @@ func TestWhatAPackMustNotLeaveOut(t *testing.T) {
 	}
 	w.put(t, "acme", list...)
 	for question, want := range map[string][]string{
-		"What does an adult ticket cost?": {"8 EUR", "9.50 EUR"},
+		"What does an adult ticket cost?":                           {"8 EUR", "9.50 EUR"},
 		"Who brings our gravel and what does the audio guide cost?": {"Jansen", "3 EUR"},
 	} {
 		res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Internal), ask(question))

@@ -110,6 +110,7 @@ func (o *buildOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranke
 	cs := ranked.Candidates
 	out := newPacked(ranked.Notes.With(o.notes...))
 	out.Build.Scores, out.Build.Budget = map[string]float64{}, req.Limits.Tokens
+	pack.CreditEach(cs)
 	hits, order := chooseHits(req, ranked, o.ranker.order(cs, req.Times.Ranking))
 	value := make(map[int]float64, len(order))
 	for _, i := range order {
@@ -221,6 +222,7 @@ func (o *buildOp) shorten(req Request, c *candidate.Candidate, tokens int) bool 
 func (o *buildOp) older(c, newest *candidate.Candidate) template.Values {
 	line := *c
 	line.Content, line.Speaker, line.Also = schemas.TextContent(pack.Older(c, newest, o.zone)), "", nil
+	line.Credit = candidate.CreditOther
 	return o.values(&line)
 }
 
@@ -230,16 +232,18 @@ func (o *buildOp) values(c *candidate.Candidate) template.Values {
 	if q := c.Quote; q != nil {
 		text = strings.TrimSpace(strings.Join([]string{strings.TrimSpace(q.Head + " " + q.Signature), q.Comment, text}, "\n"))
 	}
-	text += pack.Also(c, o.zone)
-	content := pack.Plain(text)
+	also := pack.Also(c, o.zone)
+	content := pack.Plain(text) + also
 	if o.template.Fenced() {
-		content = strings.ReplaceAll(plaintext.Shown(text), "```", "'''")
+		content = strings.ReplaceAll(plaintext.Shown(text+also), "```", "'''")
 	}
 	switch {
 	case c.Fenced():
 		content = pack.Cautioned(c, content)
 	case c.Speaker != "":
 		content = pack.Said(c) + ": " + content
+	default:
+		content = pack.Opening(c, content) + content
 	}
 	if !o.template.Fenced() {
 		content = pack.Unlisted(content)

@@ -3,6 +3,7 @@ package pack
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"satchel/pipeline/candidate"
 )
@@ -20,6 +21,37 @@ func Said(r *candidate.Candidate) string {
 	return candidate.WrittenBy(name, label(author))
 }
 
+// Writer names the agent that wrote an item without a speaker, with a space behind it, where the text begins as if it had
+// one and a registry says who writes. So it does where any item has an author. Where the agent is the one that is named
+// above, there is nothing to add: it vouches for what it wrote as for the speakers that it names.
+func Writer(r *candidate.Candidate, text string) string {
+	if r.Abbreviated {
+		_, text, _ = strings.Cut(text, ") ")
+	}
+	if r.Speaker != "" || r.Credit != candidate.CreditBeside || r.Visible.Writer == "" || !beginsWithName(text) {
+		return ""
+	}
+	return writtenBy(r.Visible.Writer) + " "
+}
+
+// writtenBy stands before a text without a speaker.
+func writtenBy(agent string) string { return strings.TrimSpace(candidate.WrittenBy("", label(agent))) }
+
+// CreditEach names each author beside its items, where nothing stands before them.
+func CreditEach(cs []candidate.Candidate) {
+	known := registered(cs)
+	for i := range cs {
+		if cs[i].Credit = candidate.CreditOther; known && cs[i].Speaker == "" {
+			cs[i].Credit = candidate.CreditBeside
+		}
+	}
+}
+
+// registered reports whether a registry says who writes.
+func registered(cs []candidate.Candidate) bool {
+	return slices.ContainsFunc(cs, func(c candidate.Candidate) bool { return c.Author != "" })
+}
+
 // Credit returns the agent that wrote most of the items that name another as their speaker, "" where
 // none wrote two of them. Its items are credited above, so that a conversation which one agent imported
 // costs a line; every other item names its author beside it.
@@ -35,11 +67,13 @@ func Credit(cs []candidate.Candidate) string {
 			most = author
 		}
 	}
+	if most == "" {
+		CreditEach(cs)
+		return ""
+	}
 	for i := range cs {
 		switch c := &cs[i]; {
-		case most == "":
-			c.Credit = candidate.CreditOther
-		case c.Author == most:
+		case c.Author == most, c.Speaker == "" && c.Visible.Writer == most:
 			c.Credit = candidate.CreditAbove
 		default:
 			c.Credit = candidate.CreditBeside
@@ -53,5 +87,5 @@ func AuthorLine(author string) string {
 	if author == "" {
 		return ""
 	}
-	return "Speakers are named by " + label(author) + " unless said otherwise.\n"
+	return namedBy.say(label(author)) + "\n"
 }

@@ -27,11 +27,30 @@ func body(r *candidate.Candidate) (text string, verbatim bool) {
 		content = toolText(r)
 	}
 	clean := sanitise(content)
+	if r.Abbreviated { // the reference to an earlier pack is a remark of the pack's own
+		clean = strings.TrimPrefix(clean, `\`)
+	}
 	if r.Speaker == "" {
-		return clean, clean == original
+		before := Opening(r, clean)
+		return before + clean, before == "" && clean == original
 	}
 	speaker := Said(r)
 	return speaker + ": " + clean, clean == original && speaker == r.Speaker
+}
+
+// Opening is what keeps a text without a speaker, which stands behind a reference, from being read as if it had one, or
+// as passages of a document, code or a commit: its writer, or a backslash. What stands behind its place needs neither.
+func Opening(r *candidate.Candidate, text string) string {
+	if r.Speaker != "" || r.Quote != nil && r.Quote.Head != "" {
+		return ""
+	}
+	if writer := Writer(r, text); writer != "" {
+		return writer
+	}
+	if first, _, _ := strings.Cut(text, "\n"); first != "" && isPlace(visible(first)) {
+		return `\`
+	}
+	return ""
 }
 
 // inFence reports whether an item without a quotation is shown within a fence.
@@ -61,9 +80,6 @@ func quoted(r *candidate.Candidate, name string) string {
 	}
 	return fenced(name, text)
 }
-
-// longName reports whether a speaker has more words than a name: it is quoted with what was said.
-func longName(speaker string) bool { return len(strings.Fields(speaker)) > 4 }
 
 // Cautioned shows a text that may carry instructions, or that nobody could judge, behind words that say so. What may
 // carry them stands in quotation marks. A speaker of more words than a name has is part of the text.
@@ -103,7 +119,7 @@ func fenced(name, text string) string {
 
 // sanitise makes text safe inside a pack: control and direction-changing characters
 // are removed, empty lines and the white space around lines too, and a line that
-// would be read as structure of the pack gets a backslash before its first character.
+// would be read as structure of the pack, or as a remark of its own, gets a backslash before its first character.
 func sanitise(text string) string {
 	if plain(text) {
 		return text
@@ -124,10 +140,16 @@ func sanitised(text string, behind bool) string {
 		if !first {
 			b.WriteByte('\n')
 		}
-		if mayOpen(line) {
-			if like := visible(line); first && behind && opens(like) || !(first && behind) && structural(like) {
+		if may := mayOpen(line); may || beginsLikeRemark(line) {
+			like := visible(line)
+			if remarked(like) || may && (first && behind && opens(like) || !(first && behind) && structural(like)) {
 				b.WriteByte('\\')
 			}
+		}
+		if at := remarkBehind(line); at > 0 {
+			b.WriteString(line[:at])
+			b.WriteByte('\\')
+			line = line[at:]
 		}
 		b.WriteString(line)
 	}
@@ -241,7 +263,8 @@ func plain(text string) bool {
 	if text == "" {
 		return true
 	}
-	return text[0] != ' ' && text[len(text)-1] != ' ' && plaintext.ASCII(text) == len(text) && !opens(text)
+	return text[0] != ' ' && text[len(text)-1] != ' ' && plaintext.ASCII(text) == len(text) && !opens(text) && !remarked(text) &&
+		remarkBehind(text) < 0
 }
 
 // opens reports whether a text's first line, which stands behind a reference or a
@@ -270,7 +293,9 @@ func structural(line string) bool {
 		return true
 	}
 	switch line[0] {
-	case '#', '[', '`', '~', '=', '>', '\\':
+	case '\\':
+		return !remarked(line[1:])
+	case '#', '[', '`', '~', '=', '>':
 		return true
 	case '-', '*', '_':
 		if strings.Trim(line, "-*_ ") == "" {

@@ -20,13 +20,13 @@ func quotation(c *candidate.Candidate) string {
 	if c.Kind != schemas.KindCode {
 		text := withCode(content)
 		if c.Speaker != "" && c.Kind == schemas.KindMemory {
-			head = strings.TrimSpace(head + " " + label(c.Speaker) + ":")
+			head = strings.TrimSpace(head + " " + Said(c) + ":")
 		}
 		switch {
 		case strings.HasPrefix(text, "```"): // behind a reference it would be no fence
 			return head + "\n" + text
 		case head == "":
-			return text
+			return Opening(c, text) + text
 		}
 		return head + " " + text
 	}

@@ -71,7 +71,9 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 	for _, i := range best[:min(tldrItems, len(best))] {
 		n := 0
 		for text := range Sentences(sayable(&cs[i])) {
-			text = strings.TrimPrefix(text, "\\")
+			if bare := strings.TrimPrefix(text, "\\"); !remarked(visible(bare)) && !isPlace(visible(bare)) {
+				text = bare
+			}
 			question := strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟")
 			if len(text) < shortest || len(text) > longest || question || strings.Contains(text, redactedMark) {
 				continue
@@ -171,6 +173,7 @@ func sayable(c *candidate.Candidate) string {
 		return ""
 	}
 	text := sanitise(c.Content.Text())
+	text = Opening(c, text) + text
 	if c.Extract != nil { // what stands on both sides of a gap is not one sentence
 		text = strings.ReplaceAll(text, candidate.Ellipsis, "\n")
 	}

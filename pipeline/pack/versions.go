@@ -2,8 +2,8 @@ package pack
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -111,7 +111,7 @@ func Also(c *candidate.Candidate, zone *time.Location) string {
 	case n == 0:
 		return ""
 	case n > mostAlso:
-		return fmt.Sprintf(" (also on %d other days since %s)", n, days[0])
+		return " " + alsoSince.say(strconv.Itoa(n), days[0])
 	}
-	return " (also " + strings.Join(days, ", ") + ")"
+	return " " + alsoOn.say(strings.Join(days, ", "))
 }

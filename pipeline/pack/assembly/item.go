@@ -65,7 +65,7 @@ func Show(r *candidate.Candidate, view View, clip int) Item {
 		text, it.clipped = strings.ToValidUTF8(text[:clip], ""), true
 	}
 	if redacted {
-		it.head, it.body = "**"+strings.ToUpper(it.Source[:min(1, len(it.Source))])+it.Source[min(1, len(it.Source)):]+"**: ", escapeStructure(text)
+		it.head, it.body = "**"+strings.ToUpper(it.Source[:min(1, len(it.Source))])+it.Source[min(1, len(it.Source)):]+"**: ", withWriter(r, escapeStructure(text))
 		return it
 	}
 	switch r.Kind {
@@ -105,7 +105,7 @@ func (it *Item) Caution() { it.head = "*" + pack.Caution + "*\n" + it.head }
 func (it *Item) memory(r *candidate.Candidate, text string) {
 	importance := importanceOf(r)
 	category := cmp.Or(line(r.Category), string(r.Type))
-	it.head, it.body = "**Memory**: ", escapeStructure(text)
+	it.head, it.body = "**Memory**: ", withWriter(r, escapeStructure(text))
 	if r.Speaker != "" {
 		it.body = line(pack.Said(r)) + ": " + it.body
 	}
@@ -116,6 +116,9 @@ func (it *Item) memory(r *candidate.Candidate, text string) {
 	it.tail += "*"
 	it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importance, "created_at": stamp(r.CreatedAt)}
 }
+
+// withWriter is a text, behind its writer where it has no speaker and begins as if it had one.
+func withWriter(r *candidate.Candidate, text string) string { return pack.Writer(r, text) + text }
 
 func importanceOf(r *candidate.Candidate) float64 {
 	if r.Importance != nil {
@@ -152,7 +155,7 @@ func (it *Item) quote(r *candidate.Candidate, text string, redacted bool) {
 			it.tail += between + it.note
 		}
 	default:
-		it.head, it.body = "**Document** ", escapeStructure(pack.Unlinked(text))
+		it.head, it.body = "**Document** ", withWriter(r, escapeStructure(pack.Unlinked(text)))
 		if head := label(r.Quote.Head); head != "" {
 			it.head += span(strings.TrimSuffix(head, " ›")) + " "
 		}
