@@ -14,8 +14,8 @@ const (
 	ends         = 3.5 // deviations below the best value for its tokens, past which a pack shows nothing
 
 	// What a pack that ends keeps of later items about the same thing as its likeliest, and of each part of a question of several.
-	// satchel eval, all evidence in tokens, and that of changed facts, for none, 3 and 6 later items: test/talk .667 in 1,344 .550,
-	// .668 in 1,347 .561, .671 in 1,351 .578; test/held .793 in 978 .664, .794 in 983 .669, .797 in 987 .686.
+	// satchel eval, all evidence in tokens, and that of changed facts, for none, 3 and 6 later items: test/talk .667 in 1,328 .550,
+	// .668 in 1,331 .561, .671 in 1,335 .578; test/held .792 in 972 .664, .793 in 977 .669, .796 in 981 .686.
 	leastWords  = .5 // of the question's words in the likeliest, for later ones to count
 	leastLater  = .5 // of those, in a later one
 	neededLater = 6

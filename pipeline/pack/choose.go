@@ -273,17 +273,17 @@ func (w *packer) greedy(pot func(part int8) int) {
 // passages, what is given was not chosen, and what is needed belongs to what was. What a link reaches is shown with what it was reached from.
 func (w *packer) isPast(next priced) bool {
 	c := &w.cs[next.at]
-	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Given != candidate.NotGiven || c.Needed {
+	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Given != candidate.NotGiven {
 		return false
 	}
-	if c.Linked != "" {
+	if c.Linked != "" && !c.Needed {
 		from := w.byID[c.Linked]
 		w.past[next.at] = from >= 0 && from != next.at && !w.taken[from] && (isFar(&w.cs[from]) || w.isPast(w.priced(from)))
 		return w.past[next.at]
 	}
 	w.best = max(w.best, next.value)
 	far := next.value < w.best-w.req.Farther || c.Score < hopeless*w.likeliest
-	w.past[next.at] = far && c.Quote == nil || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(next.at)
+	w.past[next.at] = far && c.Quote == nil && !c.Needed || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(next.at)
 	return w.past[next.at]
 }
 
