@@ -41,7 +41,7 @@ func TestANodeStopsWhileNATSIsAway(t *testing.T) {
 	c.Stop(0)
 	began := time.Now()
 	if code := n.down(t); code != 0 {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code %d\n%s", code, n.err)
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %v to stop", took)

@@ -43,6 +43,7 @@ type testNode struct {
 	stop context.CancelFunc
 	code chan int
 	out  *transcript
+	err  *transcript
 }
 
 // transcript keeps what a command prints while it runs.
@@ -68,14 +69,13 @@ var upLine = regexp.MustCompile(`NATS (nats://\S+), health http://([^/\s]+)/read
 // startNode runs satchel up in this process until the test ends.
 func startNode(t *testing.T, args ...string) *testNode {
 	t.Helper()
-	n := &testNode{dir: t.TempDir(), code: make(chan int, 1), out: &transcript{}}
+	n := &testNode{dir: t.TempDir(), code: make(chan int, 1), out: &transcript{}, err: &transcript{}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	n.stop = cancel
 	read, write := io.Pipe()
 	all := append([]string{"up", "--dir", n.dir, "--nats-port", "0", "--http-addr", "127.0.0.1:0"}, args...)
-	var errOut transcript
 	go func() {
-		n.code <- run(ctx, all, strings.NewReader(""), io.MultiWriter(n.out, write), &errOut)
+		n.code <- run(ctx, all, strings.NewReader(""), io.MultiWriter(n.out, write), n.err)
 		write.Close()
 	}()
 	lines := bufio.NewReader(read)
@@ -83,7 +83,7 @@ func startNode(t *testing.T, args ...string) *testNode {
 	found := upLine.FindStringSubmatch(line)
 	if err != nil || found == nil {
 		cancel()
-		t.Fatalf("satchel up said %q (%v)\n%s", line, err, errOut.String())
+		t.Fatalf("satchel up said %q (%v)\n%s", line, err, n.err)
 	}
 	n.url, n.http = found[1], found[2]
 	go io.Copy(io.Discard, lines)

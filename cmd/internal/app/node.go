@@ -527,6 +527,9 @@ func (n *Node) Stop(ctx context.Context) error {
 	close(n.Draining)
 	if n.NC != nil && jetstream.Ping(ctx, n.NC, pingLimit) != nil {
 		n.logger.Warn("NATS is away: nothing is drained, what was not acknowledged is sent again at the next start")
+		if n.cancel != nil {
+			n.cancel() // before what follows the connections finds them closed
+		}
 		for _, nc := range []*nats.Conn{n.front, n.NC} {
 			if nc != nil {
 				nc.Close()
