@@ -62,10 +62,7 @@ func (i *Inbox) Purge(ctx context.Context, seq uint64) error {
 	if seq == 0 {
 		return nil
 	}
-	info, err := i.stream.Info(ctx)
-	if err == nil && epochOf(info) != i.epoch {
-		err = transport.ErrRecreated
-	}
+	err := i.same(ctx)
 	if err != nil {
 		return fmt.Errorf("purge %q up to %d: %w", i.Name(), seq, err)
 	}
@@ -78,14 +75,20 @@ func (i *Inbox) Purge(ctx context.Context, seq uint64) error {
 
 // Erase overwrites the message at seq and removes it.
 func (i *Inbox) Erase(ctx context.Context, seq uint64) error {
-	info, err := i.stream.Info(ctx)
-	if err == nil && epochOf(info) != i.epoch {
-		err = transport.ErrRecreated
-	}
+	err := i.same(ctx)
 	if err != nil {
 		return fmt.Errorf("erase message %d of %q: %w", seq, i.Name(), err)
 	}
 	_, err = erase(ctx, i.nc, i.stream, seq)
+	return err
+}
+
+// same returns ErrRecreated when the stream is not the one that was opened.
+func (i *Inbox) same(ctx context.Context) error {
+	info, err := i.stream.Info(ctx)
+	if err == nil && epochOf(info) != i.epoch {
+		err = transport.ErrRecreated
+	}
 	return err
 }
 

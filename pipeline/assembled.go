@@ -35,7 +35,8 @@ func (o *assembleOp) pack(ctx context.Context, req Request, plan Plan, ranked Ra
 		a.dropDuplicates(cs)
 	}
 	if a.more = ranked.More; o.ends {
-		a.more += o.dropFar(req, a, cs)
+		o.dropFar(req, a, cs)
+		a.more += worthLess(cs)
 	}
 	o.write(req, a, cs)
 	if again := repeats(cs, a.candidates()); len(again) > 0 {
@@ -115,12 +116,12 @@ func (a *assembled) dropDuplicates(cs []candidate.Candidate) {
 	}
 }
 
-// dropFar drops the items that are worth too little for their tokens, as a pack does, and returns how many. Quotations were
-// chosen by their passages.
-func (o *assembleOp) dropFar(req Request, a *assembled, cs []candidate.Candidate) (dropped int) {
+// dropFar drops the items that are worth too little for their tokens, as a pack does. Quotations were chosen by their
+// passages.
+func (o *assembleOp) dropFar(req Request, a *assembled, cs []candidate.Candidate) {
 	far, best, counter := o.e.packEnd(req), math.Inf(-1), o.e.counter("")
 	if far == 0 {
-		return 0
+		return
 	}
 	values := make(map[int]float64, len(cs))
 	for _, g := range a.groups {
@@ -134,10 +135,8 @@ func (o *assembleOp) dropFar(req Request, a *assembled, cs []candidate.Candidate
 	for at, value := range values {
 		if value < best-far {
 			cs[at].Drop, cs[at].Detail = schemas.DropRank, candidate.WorthLess
-			dropped++
 		}
 	}
-	return dropped
 }
 
 // write writes the text of the best kept items of each source.

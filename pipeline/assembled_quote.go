@@ -92,8 +92,12 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 	room := max(0, req.Limits.Tokens-o.frame(ranked))
 	share := room * weights / (weights + rest)
 	budget := max(share, room-need)
+	end := 0.
+	if o.ends {
+		end = o.e.passagesEnd(req)
+	}
 	return o.e.quote(ctx, req, plan, ranked, quoting{
-		Budget: budget, Farther: o.e.passagesEnd(req), Floors: floors(sorts, share), Most: most, Measure: func(c *candidate.Candidate) int {
+		Budget: budget, Farther: end, Floors: floors(sorts, share), Most: most, Measure: func(c *candidate.Candidate) int {
 			it := assembly.Show(c, assembly.Full, clip)
 			return counter.Count(it.Text() + "\n\n")
 		},

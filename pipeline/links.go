@@ -32,9 +32,9 @@ func (o *searchOp) follow(ctx context.Context, req Request, plan Plan, auth Auth
 		reached, err := o.walk(ctx, req, walk, &found)
 		if err != nil {
 			found.Notes = found.Notes.With("graph: relationships: " + failure(err))
+			break
 		}
-		ids := slices.Sorted(maps.Keys(reached))
-		linked, err := e.readLinked(ctx, req, filter, auth, ids)
+		linked, err := e.readLinked(ctx, req, filter, auth, slices.Sorted(maps.Keys(reached)))
 		if err != nil {
 			return Ranked{}, err
 		}
@@ -69,7 +69,7 @@ func (o *searchOp) walk(ctx context.Context, req Request, walk graph.Walk, found
 		walk.From = []string{from.ID}
 		visits, err := o.e.cfg.Graph.Walk(ctx, req.Scope, walk)
 		if err != nil {
-			return reached, err
+			return nil, err
 		}
 		visits = betweenItems(from.ID, visits)
 		found.Links[from.ID] = visits

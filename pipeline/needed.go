@@ -25,9 +25,7 @@ func markNeeded(query string, cs []candidate.Candidate) {
 	}
 	markLater(first, cs)
 	if parts := sentences.Questions(query); len(parts) > 1 {
-		for _, part := range parts {
-			markPart(part, cs)
-		}
+		markParts(parts[:min(mostParts, len(parts))], cs)
 	}
 }
 
@@ -55,32 +53,43 @@ func markLater(first *candidate.Candidate, cs []candidate.Candidate) {
 	}
 }
 
-// markPart marks the candidates that have most of the words of a part of the question.
-func markPart(part string, cs []candidate.Candidate) {
-	words := keyword.Analyze(part)
-	slices.Sort(words)
-	words = slices.Compact(words)
-	if len(words) == 0 {
-		return
+// markParts marks, for each part of the question, the candidates that have most of its words. What is shown by its passages is
+// chosen by these.
+func markParts(parts []string, cs []candidate.Candidate) {
+	has := make([]map[string]bool, len(cs))
+	for i := range cs {
+		if c := &cs[i]; isAbout(c) && !passage.Of(c.Visible) {
+			text := c.Content.Text()
+			has[i] = wordsOf(c.Speaker + " " + text[:min(partBytes, len(text))])
+		}
 	}
-	has := make([]float64, len(cs))
+	for _, part := range parts {
+		markPart(wordsOf(part), has, cs)
+	}
+}
+
+func wordsOf(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range keyword.Analyze(text) {
+		out[w] = true
+	}
+	return out
+}
+
+func markPart(words map[string]bool, has []map[string]bool, cs []candidate.Candidate) {
+	common := make([]int, len(cs))
 	var order []int
 	for i := range cs {
-		if !isAbout(&cs[i]) {
-			continue
-		}
-		in := keyword.Analyze(cs[i].Speaker + " " + cs[i].Content.Text())
-		n := 0
-		for _, w := range words {
-			if slices.Contains(in, w) {
-				n++
+		for w := range words {
+			if has[i][w] {
+				common[i]++
 			}
 		}
-		if has[i] = float64(n) / float64(len(words)); has[i] >= leastPart {
+		if common[i] > 0 && float64(common[i]) >= leastPart*float64(len(words)) {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(has[b], has[a]), cmp.Compare(cs[b].Score, cs[a].Score)) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(common[b]-common[a], cmp.Compare(cs[b].Score, cs[a].Score)) })
 	for _, i := range order[:min(neededPart, len(order))] {
 		cs[i].Needed = true
 	}

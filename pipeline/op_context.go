@@ -348,7 +348,7 @@ func (e *Engine) passagesEnd(req Request) float64 {
 	return 0
 }
 
-// worthLess counts the candidates that are dropped as the passages of others are worth far more.
+// worthLess counts the candidates that are dropped as others are worth far more.
 func worthLess(cs []candidate.Candidate) (n int) {
 	for i := range cs {
 		if cs[i].Drop == schemas.DropRank && cs[i].Detail == candidate.WorthLess {

@@ -21,6 +21,8 @@ const (
 	neededLater = 6
 	leastPart   = .5 // of the words of a part of the question, in what answers it
 	neededPart  = 2
+	mostParts   = 8       // as a plan has steps
+	partBytes   = 8 << 10 // of an item that are read for it
 
 	// passagesMore is that much farther for passages of documents, code and commits. satchel eval --data test --set repository
 	// --repository ., answered of 75 and tokens of 2,000: .5 31 in 1,416; 1.5 32 in 1,609; 2 32 in 1,716; 3 32 in 1,895; no end 32 in 1,976.

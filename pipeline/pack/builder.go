@@ -149,7 +149,7 @@ type packer struct {
 	likeliest  float64        // the best chance of these
 	past       []bool         // what is farther from the best than is shown
 	worth      []float64      // of each candidate before its cost
-	byID       map[string]int // the candidates by whose links others are there, −1 for one that is none any more
+	byID       map[string]int // the candidates, where links reach some of them
 }
 
 func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {

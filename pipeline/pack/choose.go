@@ -40,17 +40,16 @@ func (w *packer) choose() {
 	if w.scarcity = 1; w.req.Farther == 0 { // the order of what is shown does not depend on the budget
 		w.scarcity = w.budgetScarcity()
 	}
-	w.byID = map[string]int{}
+	linked := false
 	for i := range w.cs {
 		if w.part[i] == partRecall {
 			w.likeliest = max(w.likeliest, w.cs[i].Score)
 		}
-		if w.cs[i].Linked != "" {
-			w.byID[w.cs[i].Linked] = -1
-		}
+		linked = linked || w.cs[i].Linked != ""
 	}
-	for i := range w.cs {
-		if _, links := w.byID[w.cs[i].ID]; links {
+	if linked {
+		w.byID = make(map[string]int, len(w.cs))
+		for i := range w.cs {
 			w.byID[w.cs[i].ID] = i
 		}
 	}
@@ -270,15 +269,16 @@ func (w *packer) greedy(pot func(part int8) int) {
 }
 
 // isPast reports whether a candidate is worth too little for its tokens to be shown. What is quoted was chosen by its
-// passages, what is given was not chosen, and what is needed belongs to what was. What a link reaches is shown with what it was reached from.
+// passages, what is given was not chosen, and what is needed belongs to what was. What a link reaches is shown with what it
+// was reached from.
 func (w *packer) isPast(next priced) bool {
 	c := &w.cs[next.at]
 	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Given != candidate.NotGiven {
 		return false
 	}
 	if c.Linked != "" && !c.Needed {
-		from := w.byID[c.Linked]
-		w.past[next.at] = from >= 0 && from != next.at && !w.taken[from] && (isFar(&w.cs[from]) || w.isPast(w.priced(from)))
+		from, there := w.byID[c.Linked]
+		w.past[next.at] = there && from != next.at && !w.taken[from] && (isFar(&w.cs[from]) || w.isPast(w.priced(from)))
 		return w.past[next.at]
 	}
 	w.best = max(w.best, next.value)

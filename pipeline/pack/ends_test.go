@@ -12,6 +12,14 @@ import (
 	"satchel/schemas"
 )
 
+// worth is a candidate of so many words.
+func worth(id string, standing, chance float64, words int) candidate.Candidate {
+	v := &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: id, Kind: schemas.KindMemory, Content: schemas.TextContent(strings.Repeat("word ", words))}}
+	one := candidate.New(v, schemas.Verdict{Allow: true})
+	one.Standing, one.Score = standing, chance
+	return one
+}
+
 // A pack ends where the next item is worth too little for its tokens beside the best, says how much more there is, and shows
 // it where it is to fill its budget. What is far less likely to answer than the best is not shown, however short it is.
 func TestAPackEnds(t *testing.T) {
@@ -29,10 +37,7 @@ func TestAPackEnds(t *testing.T) {
 			standing, chance float64
 			words            int
 		}{{.9, .5, 20}, {.8, .4, 20}, {.7, .001, 3}, {.6, .3, 60}, {.01, .1, 20}, {.005, .1, 20}} {
-			v := &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint("i", i), Kind: schemas.KindMemory, Content: schemas.TextContent(strings.Repeat("word ", c.words))}}
-			one := candidate.New(v, schemas.Verdict{Allow: true})
-			one.Standing, one.Score = c.standing, c.chance
-			cs = append(cs, one)
+			cs = append(cs, worth(fmt.Sprint("i", i), c.standing, c.chance, c.words))
 		}
 		return cs
 	}
@@ -68,9 +73,8 @@ func TestALinkEndsWithItsItem(t *testing.T) {
 		t.Fatal(err)
 	}
 	item := func(id string, standing, chance float64, linked string) candidate.Candidate {
-		v := &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: id, Kind: schemas.KindMemory, Content: schemas.TextContent(strings.Repeat(id+" ", 20))}}
-		one := candidate.New(v, schemas.Verdict{Allow: true})
-		one.Standing, one.Score, one.Linked = standing, chance, linked
+		one := worth(id, standing, chance, 20)
+		one.Linked = linked
 		return one
 	}
 	for farther, want := range map[float64][]string{0: {"best", "cause", "far", "named", "deeper", "other", "lost"}, 3: {"best", "cause", "named", "deeper"}} {

@@ -204,8 +204,8 @@ func (c *choice) isPast(v valued, kind schemas.Kind) bool {
 	if len(c.options.Floors) == 0 {
 		kind = ""
 	}
-	best, any := c.best[kind]
-	if !any {
+	best, known := c.best[kind]
+	if !known {
 		c.best[kind], best = v.value, v.value
 	}
 	return c.options.Farther > 0 && v.value < best-c.options.Farther && c.ranking.list[v.place].score > unscored

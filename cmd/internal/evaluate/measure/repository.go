@@ -51,23 +51,23 @@ func HasQuestions(dir, name string) bool {
 }
 
 // Repository returns the questions of a set about the repository in a folder. Without a folder
-// it is the one that stands beside the set's only file of questions; a set with several has one that is called as the folder.
+// it is the one that stands beside the set's only file of questions.
 func Repository(dir, name, folder string) (string, []Question, error) {
-	found, err := filepath.Glob(filepath.Join(dir, name, "*"+questionsSuffix))
 	if folder == "" {
+		found, err := filepath.Glob(filepath.Join(dir, name, "*"+questionsSuffix))
 		if err != nil || len(found) != 1 {
 			return "", nil, fmt.Errorf("set %q has %d files of questions: name a repository", name, len(found))
 		}
 		folder = strings.TrimSuffix(found[0], questionsSuffix)
 	}
-	file := filepath.Join(dir, name, filepath.Base(folder)+questionsSuffix)
-	if len(found) == 1 {
-		file = found[0]
+	folder, err := filepath.Abs(folder) // "." has a name, too
+	if err != nil {
+		return "", nil, fmt.Errorf("set %q: %w", name, err)
 	}
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return "", nil, fmt.Errorf("set %q: %s is not the folder of a repository", name, folder)
 	}
-	questions, err := readLines[Question](file)
+	questions, err := readLines[Question](filepath.Join(dir, name, filepath.Base(folder)+questionsSuffix))
 	if err == nil && len(questions) == 0 {
 		err = fmt.Errorf("set %q asks nothing about %s", name, filepath.Base(folder))
 	}
