@@ -110,7 +110,6 @@ func (o *buildOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranke
 	cs := ranked.Candidates
 	out := newPacked(ranked.Notes.With(o.notes...))
 	out.Build.Scores, out.Build.Budget = map[string]float64{}, req.Limits.Tokens
-	pack.CreditEach(cs)
 	hits, order := chooseHits(req, ranked, o.ranker.order(cs, req.Times.Ranking))
 	value := make(map[int]float64, len(order))
 	for _, i := range order {
@@ -220,9 +219,9 @@ func (o *buildOp) shorten(req Request, c *candidate.Candidate, tokens int) bool 
 
 // older fill the template with the line of an older version.
 func (o *buildOp) older(c, newest *candidate.Candidate) template.Values {
-	line := *c
-	line.Content, line.Speaker, line.Also = schemas.TextContent(pack.Older(c, newest, o.zone)), "", nil
-	line.Credit = candidate.CreditOther
+	line, visible := *c, *c.Visible
+	visible.Speaker, visible.Author = "", ""
+	line.Visible, line.Content, line.Also = &visible, schemas.TextContent(pack.Older(c, newest, o.zone)), nil
 	return o.values(&line)
 }
 

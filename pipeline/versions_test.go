@@ -113,6 +113,34 @@ func TestAnOlderVersionStandsBelowTheNewest(t *testing.T) {
 	}
 }
 
+// A build that shows an older version leaves the item as it was for those who ask next.
+func TestABuildChangesNoItem(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	const text = "The reserve pump of the fish ladder, the one with the yellow handle, is kept by %s in the hut at the weir until the inspection."
+	for n, name := range []string{"Ada", "Ben"} {
+		m := version(fmt.Sprint("v", n), "ladder", fmt.Sprintf(text, name), 7*n)
+		m.Speaker = "Dora"
+		w.put(t, "acme", m)
+	}
+	s := as(t, "acme", schemas.Public)
+	search := func() string {
+		res, err := w.engine.Context(t.Context(), s, ask("Who keeps the reserve pump of the fish ladder?"))
+		must(t, err)
+		speakers := ""
+		for _, r := range res.Payload.Results {
+			speakers += r.ID + " " + r.Metadata.Speaker + "; "
+		}
+		return speakers
+	}
+	before := search()
+	built, err := w.engine.Build(t.Context(), s, schemas.BuildRequest{SearchRequest: schemas.SearchRequest{Query: "Who keeps the reserve pump of the fish ladder?"}})
+	must(t, err)
+	if after := search(); after != before || !strings.Contains(built.Context, "is kept by Ada in the hut") {
+		t.Errorf("%s before, %s after:\n%s", before, after, built.Context)
+	}
+}
+
 // A version that the reader may not see changes nothing of what the reader gets.
 func TestAHiddenVersionMovesNothing(t *testing.T) {
 	t.Parallel()

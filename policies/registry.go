@@ -244,10 +244,10 @@ func (r *Registry) Grant(tenant, author string, m *schemas.MemoryItem) bool {
 	return true
 }
 
-// Author returns who wrote an item that has a speaker; "" where it has none, or without a registry:
+// Author returns who wrote an item; "" without a registry:
 // agents are then who they say they are.
-func (r *Registry) Author(author, speaker string) string {
-	if r == nil || speaker == "" {
+func (r *Registry) Author(author string) string {
+	if r == nil {
 		return ""
 	}
 	return author

@@ -216,7 +216,7 @@ type ResultMetadata struct {
 	Confidence float64            `json:"confidence"`           // the writer's, 0–1
 	Session    string             `json:"session,omitempty"`    // the conversation it is of
 	Speaker    string             `json:"speaker,omitempty"`    // who said it
-	Author     string             `json:"author,omitempty"`     // agent that wrote it, where the registry of principals knows that it is not the speaker
+	Author     string             `json:"author,omitempty"`     // agent that wrote it, where the registry of principals knows that it is not the speaker, or the text begins as if it had one
 	Signals    map[string]float64 `json:"signals,omitempty"`    // with include_scores
 
 	Reason      string `json:"reason,omitempty"`      // kept; with include_scores

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/pipeline/infra/plaintext"
 	"satchel/schemas"
 )
 
@@ -28,7 +29,7 @@ type Visible struct {
 	SupersededBy string // id of the item that replaced it; "" for a current one
 	Facets       schemas.Facets
 	Writer       string // agent whose event the item is; "" of what Satchel made
-	Author       string // who wrote the item, where it has a speaker and a registry says who writes; else ""
+	Author       string // Writer, where a registry says who writes; else ""
 	Masked       bool   // part of the item may be hidden
 	Redacted     bool   // part of what is shown is hidden
 }
@@ -57,10 +58,10 @@ func NewVisible(r *schemas.Record, masked bool) Visible {
 	return v
 }
 
-// OtherAuthor returns who wrote an item that names another as its speaker, "" where the same or nobody
-// is known.
-func (v *Visible) OtherAuthor() string {
-	if strings.EqualFold(v.Author, v.Speaker) {
+// OtherAuthor returns who wrote an item that names another as its speaker, or that names none and whose text begins as
+// if it had one; "" where the same or nobody is known.
+func (v *Visible) OtherAuthor(text string) string {
+	if strings.EqualFold(v.Author, v.Speaker) || v.Speaker == "" && !plaintext.Named(text) {
 		return ""
 	}
 	return v.Author
@@ -72,12 +73,12 @@ const FileURI = "file:"
 // FromFile reports whether an item was read from a file.
 func (v *Visible) FromFile() bool { return strings.HasPrefix(v.Provenance.SourceURI, FileURI) }
 
-// WrittenBy names a speaker and, behind it, the agent that wrote for it, if there is one.
+// WrittenBy names a speaker, if there is one, and, behind it, the agent that wrote for it, if there is one.
 func WrittenBy(speaker, author string) string {
 	if author == "" {
 		return speaker
 	}
-	return speaker + " (written by " + author + ")"
+	return strings.TrimLeft(speaker+" (written by "+author+")", " ")
 }
 
 // Age returns the days since the item was made.

@@ -11,7 +11,7 @@ import (
 // Said names who said an item: its speaker and, behind it, the agent that wrote the item where that
 // is another and nothing before the items says so.
 func Said(r *candidate.Candidate) string {
-	name, author := label(r.Speaker), r.OtherAuthor()
+	name, author := label(r.Speaker), r.OtherAuthor("")
 	switch r.Credit {
 	case candidate.CreditAbove:
 		return name
@@ -22,34 +22,17 @@ func Said(r *candidate.Candidate) string {
 }
 
 // Writer names the agent that wrote an item without a speaker, with a space behind it, where the text begins as if it had
-// one and a registry says who writes. So it does where any item has an author. Where the agent is the one that is named
-// above, there is nothing to add: it vouches for what it wrote as for the speakers that it names.
+// one and a registry says who writes. Where the agent is the one that is named above, there is nothing to add: it vouches
+// for what it wrote as for the speakers that it names.
 func Writer(r *candidate.Candidate, text string) string {
 	if r.Abbreviated {
 		_, text, _ = strings.Cut(text, ") ")
 	}
-	if r.Speaker != "" || r.Credit != candidate.CreditBeside || r.Visible.Writer == "" || !beginsWithName(text) {
+	author := r.OtherAuthor(text)
+	if r.Speaker != "" || r.Credit == candidate.CreditAbove || author == "" {
 		return ""
 	}
-	return writtenBy(r.Visible.Writer) + " "
-}
-
-// writtenBy stands before a text without a speaker.
-func writtenBy(agent string) string { return strings.TrimSpace(candidate.WrittenBy("", label(agent))) }
-
-// CreditEach names each author beside its items, where nothing stands before them.
-func CreditEach(cs []candidate.Candidate) {
-	known := registered(cs)
-	for i := range cs {
-		if cs[i].Credit = candidate.CreditOther; known && cs[i].Speaker == "" {
-			cs[i].Credit = candidate.CreditBeside
-		}
-	}
-}
-
-// registered reports whether a registry says who writes.
-func registered(cs []candidate.Candidate) bool {
-	return slices.ContainsFunc(cs, func(c candidate.Candidate) bool { return c.Author != "" })
+	return candidate.WrittenBy("", label(author)) + " "
 }
 
 // Credit returns the agent that wrote most of the items that name another as their speaker, "" where
@@ -58,7 +41,7 @@ func registered(cs []candidate.Candidate) bool {
 func Credit(cs []candidate.Candidate) string {
 	wrote, most := map[string]int{}, ""
 	for i := range cs {
-		if author := cs[i].OtherAuthor(); author != "" && cs[i].Kept() {
+		if author := cs[i].OtherAuthor(""); author != "" && cs[i].Kept() {
 			wrote[author]++
 		}
 	}
@@ -67,13 +50,11 @@ func Credit(cs []candidate.Candidate) string {
 			most = author
 		}
 	}
-	if most == "" {
-		CreditEach(cs)
-		return ""
-	}
 	for i := range cs {
 		switch c := &cs[i]; {
-		case c.Author == most, c.Speaker == "" && c.Visible.Writer == most:
+		case most == "":
+			c.Credit = candidate.CreditOther
+		case c.Author == most:
 			c.Credit = candidate.CreditAbove
 		default:
 			c.Credit = candidate.CreditBeside

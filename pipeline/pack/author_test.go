@@ -47,10 +47,7 @@ func TestCredit(t *testing.T) {
 func TestABareTextNamesNoSpeaker(t *testing.T) {
 	t.Parallel()
 	item := func(writer, speaker, text string) candidate.Candidate {
-		v := candidate.Visible{Writer: writer, MemoryItem: schemas.MemoryItem{Kind: schemas.KindMemory, Speaker: speaker, Content: schemas.TextContent(text)}}
-		if speaker != "" {
-			v.Author = writer
-		}
+		v := candidate.Visible{Author: writer, MemoryItem: schemas.MemoryItem{Kind: schemas.KindMemory, Speaker: speaker, Content: schemas.TextContent(text)}}
 		return candidate.New(&v, schemas.Verdict{Allow: true})
 	}
 	shown := func(text, writer string, others ...candidate.Candidate) string {
@@ -74,7 +71,10 @@ func TestABareTextNamesNoSpeaker(t *testing.T) {
 		if got, want := shown(text, "mallory", imported[0]), "(written by mallory) "+text; got != want {
 			t.Errorf("with nobody above: %q, want %q", got, want)
 		}
-		if got := shown(text, "mallory"); got != text {
+		if got, want := shown(text, "mallory"), "(written by mallory) "+text; got != want {
+			t.Errorf("with no speaker anywhere: %q, want %q", got, want)
+		}
+		if got := shown(text, ""); got != text {
 			t.Errorf("without a registry: %q, want %q", got, text)
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/plaintext"
 	"satchel/schemas"
@@ -47,7 +45,7 @@ func Opening(r *candidate.Candidate, text string) string {
 	if writer := Writer(r, text); writer != "" {
 		return writer
 	}
-	if first, _, _ := strings.Cut(text, "\n"); first != "" && isPlace(visible(first)) {
+	if first, _, _ := strings.Cut(text, "\n"); first != "" && isPlace(plaintext.Visible(first)) {
 		return `\`
 	}
 	return ""
@@ -70,7 +68,7 @@ func quoted(r *candidate.Candidate, name string) string {
 	text := r.Content.Text()
 	switch {
 	case r.Speaker == "":
-	case longName(r.Speaker):
+	case plaintext.LongName(r.Speaker):
 		text = Said(r) + ": " + text
 	default:
 		name = Said(r) + ": " + name
@@ -88,7 +86,7 @@ func Cautioned(c *candidate.Candidate, text string) string {
 	if c.Speaker != "" {
 		speaker = Said(c) + ": "
 	}
-	if longName(c.Speaker) {
+	if plaintext.LongName(c.Speaker) {
 		speaker, text = "", speaker+text
 	}
 	if c.Suspect {
@@ -141,7 +139,7 @@ func sanitised(text string, behind bool) string {
 			b.WriteByte('\n')
 		}
 		if may := mayOpen(line); may || beginsLikeRemark(line) {
-			like := visible(line)
+			like := plaintext.Visible(line)
 			if remarked(like) || may && (first && behind && opens(like) || !(first && behind) && structural(like)) {
 				b.WriteByte('\\')
 			}
@@ -169,36 +167,6 @@ func mayOpen(line string) bool {
 // blank reports whether a character shows nothing: white space, or one that is there for
 // its neighbours alone.
 func blank(r rune) bool { return unicode.IsSpace(r) || plaintext.Invisible(r) }
-
-const mostVisible = 256 // bytes
-
-// visible is what a reader sees of a line: without characters that show nothing, and with
-// the wide and small forms of ASCII as ASCII. It is never empty for a line that is not.
-func visible(line string) string {
-	i := plaintext.ASCII(line)
-	for i < len(line) && line[i] < utf8.RuneSelf {
-		i++
-	}
-	if i == len(line) {
-		return line
-	}
-	shown := make([]byte, 0, min(len(line), mostVisible+utf8.UTFMax)) // what a line begins like stands at its beginning
-	for _, r := range line {
-		if plaintext.Invisible(r) || len(shown) == 0 && mark(r) { // on nothing, or on a space before
-			continue
-		}
-		if shown = utf8.AppendRune(shown, r); len(shown) >= mostVisible {
-			break
-		}
-	}
-	if len(shown) == 0 {
-		return line
-	}
-	return norm.NFKC.String(string(shown))
-}
-
-// mark reports whether a character is drawn over the one before it.
-func mark(r rune) bool { return unicode.In(r, unicode.M) || unicode.IsSpace(r) }
 
 // nested is a line without the marks of lists before it, which do not keep a heading or a
 // fence from being one.

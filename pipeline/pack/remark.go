@@ -11,6 +11,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/days"
+	"satchel/pipeline/infra/plaintext"
 )
 
 // remark is what a pack says by itself, as a format: %d is a number, %s a text, %t a day, %l days and %m a month. By the
@@ -74,7 +75,7 @@ var remarks = allRemarks()
 func allRemarks() []*remark {
 	out := []*remark{
 		howToRead, namedBy, nothingMentions, nothingAnswers, withheld, leftOut, moreBears, alsoOn, alsoSince,
-		newRemark(strings.TrimSpace(candidate.WrittenBy("", "%s"))), newRemark(Caution), newRemark(cautionUnjudged),
+		newRemark(candidate.WrittenBy("", "%s")), newRemark(Caution), newRemark(cautionUnjudged),
 		newRemark("(shown %d pack ago)"), newRemark("(shown %d packs ago)"), // the history of a session says these two
 	}
 	return append(out, daysRemarks()...)
@@ -138,7 +139,7 @@ func remarkBehind(line string) int {
 	if at <= 0 || line[at-1] == '\\' {
 		return -1
 	}
-	like := spaced(visible(line[at:]))
+	like := spaced(plaintext.Visible(line[at:]))
 	for _, r := range behind {
 		if found := r.like.FindStringIndex(like); found != nil && found[1] == len(like) {
 			return at

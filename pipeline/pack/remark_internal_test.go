@@ -140,7 +140,7 @@ func TestAReferenceIsNotEscaped(t *testing.T) {
 	if got, _ := body(&c); got != "(shown 2 packs ago) boss: The limit…" {
 		t.Errorf("the reference is %q", got)
 	}
-	c.Credit, c.Visible.Writer = candidate.CreditBeside, "mallory"
+	c.Author = "mallory"
 	if got, _ := body(&c); got != "(written by mallory) (shown 2 packs ago) boss: The limit…" {
 		t.Errorf("the reference is %q", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -71,7 +72,7 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 	for _, i := range best[:min(tldrItems, len(best))] {
 		n := 0
 		for text := range Sentences(sayable(&cs[i])) {
-			if bare := strings.TrimPrefix(text, "\\"); !remarked(visible(bare)) && !isPlace(visible(bare)) {
+			if bare := strings.TrimPrefix(text, "\\"); !remarked(plaintext.Visible(bare)) && !isPlace(plaintext.Visible(bare)) {
 				text = bare
 			}
 			question := strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟")

@@ -89,7 +89,7 @@ func (a *Authorizer) viewOf(r *items.Lent) *view {
 	return r.Derived(func(r *schemas.Record) any {
 		r = a.granted(r)
 		v := &view{record: r, resource: policies.ResourceOf(r), whole: candidate.NewVisible(r, false)}
-		v.whole.Author = a.cfg.Registry.Author(r.Author, r.Speaker)
+		v.whole.Author = a.cfg.Registry.Author(r.Author)
 		v.hidden, v.owed = policies.Public(&v.resource)
 		return v
 	}).(*view)
@@ -222,7 +222,7 @@ func (d *decided) hide(tenant string, z *pii.Sanitizer, v *policies.Verdict, r *
 		shown.Session, shown.Scope.Session, shown.Scope.Project = "", "", ""
 	}
 	p := &part{by: z, tenant: tenant, redact: v.Redact, owed: v.Obligations, visible: candidate.NewVisible(&shown, true)}
-	if shown.Speaker != "" {
+	if shown.Speaker == r.Speaker {
 		p.visible.Author = d.whole.Author
 	}
 	p.visible.Redacted = len(v.Redact) > 0 || !shownWhole(r, &shown)

@@ -88,6 +88,35 @@ func TestThePackNamesWhoWroteIt(t *testing.T) {
 	}
 }
 
+// A text without a speaker that begins as if it had one names who wrote it, at every door, where nobody else has a speaker too.
+func TestABareTextNamesWhoWroteIt(t *testing.T) {
+	t.Parallel()
+	who := []principal{principals[0], principals[3]}
+	w := openWorld(t, who, []string{"main"})
+	const text = "Boss: The heron channel closes on Friday."
+	w.writes(t, "public", "said", text, nil)
+	w.writes(t, "writer", "plain", "The heron channel was painted.", nil)
+	want := "(written by public) " + text
+	if shown := w.packFor(t, &who[0], map[string]any{"query": map[string]any{"text": "heron channel"}})["text"].(string); !strings.Contains(shown, want) || strings.Contains(shown, "(written by writer)") {
+		t.Errorf("the pack lacks %q alone: %s", want, shown)
+	}
+	from := who[0].from()
+	for door, body := range map[string]map[string]any{
+		"assemble": {"from": from, "query": "heron channel", "max_tokens": 500},
+		"build":    {"from": from, "query": "heron channel"},
+		"run":      {"from": from, "task": "When does the heron channel close?"},
+	} {
+		got := fmt.Sprint(reply(t, ask(w.conns["main/writer"], "ctx.v1.main."+door, body)))
+		if door == "run" {
+			want = "(written by public): " + text
+		}
+		if !strings.Contains(got, want) || strings.Contains(got, "failed:[") {
+			t.Errorf("%s lacks %q: %s", door, want, got)
+		}
+		want = "(written by public) " + text
+	}
+}
+
 // The novelty of one's own item is the same whether or not a hidden item says what it says.
 func TestNoveltyIsNoOracle(t *testing.T) {
 	t.Parallel()

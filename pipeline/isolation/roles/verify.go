@@ -232,14 +232,18 @@ func (st *step) texts() map[string]string {
 	return texts
 }
 
-// speakers are who said each item that the pack names a speaker of: without the agent that wrote for them, and with it.
+// speakers are who said each item that the pack names a speaker of: without the agent that wrote for them, and with it. Where a text
+// begins as if it had a speaker, that is who wrote it.
 func (st *step) speakers() map[string][]string {
 	speakers := map[string][]string{}
 	for i := range st.context.Payload.Results {
 		r := &st.context.Payload.Results[i]
 		by, text := r.Metadata.Speaker, st.context.Payload.Text
 		written := candidate.WrittenBy(by, r.Metadata.Author)
-		if by != "" && (strings.Contains(text, "] "+by+": ") || strings.Contains(text, "] "+written+": ")) {
+		switch {
+		case by == "" && r.Metadata.Author != "":
+			speakers[r.ID] = []string{written}
+		case by != "" && (strings.Contains(text, "] "+by+": ") || strings.Contains(text, "] "+written+": ")):
 			speakers[r.ID] = []string{by, written}
 		}
 	}
