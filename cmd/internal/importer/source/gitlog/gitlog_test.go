@@ -116,6 +116,12 @@ func TestHistoryOfEveryKind(t *testing.T) {
 	}
 	if item, err := first.Item("kiln", "acme", nil); err != nil || !bytes.Contains(item.Attributes, []byte(`"author":"Ida"`)) || !bytes.Contains(item.Attributes, []byte(`"date":"2023-11-15","subject":"first"`)) {
 		t.Errorf("attributes %s, %v", item.Attributes, err)
+	} else if bytes.Contains(item.Attributes, []byte(`"committed"`)) || !bytes.Contains(item.Attributes, []byte(`"timestamp":"2023-11-15T00:13:20+02:00"`)) {
+		t.Errorf("a commit of one moment in two zones came in later: %s", item.Attributes)
+	}
+	first.CameIn = "2023-11-18"
+	if item, err := first.Item("kiln", "acme", nil); err != nil || !bytes.Contains(item.Attributes, []byte(`"committed":"2023-11-18"`)) {
+		t.Errorf("attributes %s, %v", item.Attributes, err)
 	}
 	if c := (&Commit{Message: "fire\nthe kiln\n\nbody"}); c.Subject() != "fire the kiln" {
 		t.Errorf("subject %q", c.Subject())

@@ -28,10 +28,10 @@ type Commit struct {
 	SHA        string
 	Parents    []string
 	Author     string
-	Authored   time.Time
-	Date       string // on which it was authored, where the author was: 2026-01-31; "" when git knows none
+	Authored   time.Time // in the zone of the author
+	Date       string    // on which it was authored, where the author was: 2026-01-31; "" when git knows none
 	Committed  time.Time
-	CameIn     string // the date on which it was committed, where the committer was; "" when git knows none
+	CameIn     string // the date on which it was committed, where the author was; "" when git knows none
 	Message    string // valid UTF-8, at most MaxMessage bytes
 	Cut        bool   // the message was longer
 	Files      []File // at most MaxFiles, in git's order
@@ -56,7 +56,7 @@ type File struct {
 // fields of the format, each ended by NUL; the first starts with the mark.
 const (
 	mark   = "\x01"
-	format = "--format=tformat:%x01%H%x00%P%x00%an%x00%at%x00%as%x00%ct%x00%cs%x00%B%x00"
+	format = "--format=tformat:%x01%H%x00%P%x00%an%x00%at%x00%as%x00%ct%x00%aI%x00%B%x00"
 )
 
 // Log hands over the commits reachable from the newest and not from since ("" for all),
@@ -176,8 +176,10 @@ func readHead(t *tokens, sha string) (*Commit, error) {
 	if _, err := time.Parse(time.DateOnly, f[3]); err == nil {
 		c.Date = f[3]
 	}
-	if _, err := time.Parse(time.DateOnly, f[5]); err == nil {
-		c.CameIn = f[5]
+	if authored, err := time.Parse(time.RFC3339, f[5]); err == nil && authored.Equal(c.Authored) {
+		_, offset := authored.Zone() // a day elsewhere is no other day
+		c.Authored = c.Authored.In(time.FixedZone("", offset))
+		c.CameIn = c.Committed.In(c.Authored.Location()).Format(time.DateOnly)
 	}
 	c.Message, c.Cut = source.Cut(strings.TrimSpace(source.Clean(f[6])), MaxMessage)
 	return c, nil
