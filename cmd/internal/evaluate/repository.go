@@ -75,7 +75,7 @@ func (c *Evaluate) runRepository(ctx context.Context, a *app.App, name string, o
 	report := repositoryReport{Set: name, Repository: filepath.Base(folder)}
 	for _, way := range []string{"ask", "assemble"} {
 		for _, budget := range c.Budget {
-			replies, err := askAll(ctx, conn, way, budget, questions)
+			replies, err := c.askAll(ctx, conn, way, budget, questions)
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func importRepository(ctx context.Context, a *app.App, n *app.Node, folder strin
 }
 
 // askAll asks every question in one way: for a context pack or for an assembly.
-func askAll(ctx context.Context, c *client.Client, way string, budget int, questions []measure.Question) ([]measure.Reply, error) {
+func (c *Evaluate) askAll(ctx context.Context, conn *client.Client, way string, budget int, questions []measure.Question) ([]measure.Reply, error) {
 	out := make([]measure.Reply, len(questions))
 	for i := range questions {
 		q, r := &questions[i], &out[i]
@@ -124,14 +124,14 @@ func askAll(ctx context.Context, c *client.Client, way string, budget int, quest
 		if way == "ask" {
 			var res schemas.ContextResult
 			req := (&command.Ask{
-				Question: []string{q.Text}, PrincipalFlags: command.PrincipalFlags{As: "cli", Level: "internal"}, Budget: budget, Type: schemas.QueryHybrid,
+				Question: []string{q.Text}, PrincipalFlags: command.PrincipalFlags{As: "cli", Level: "internal"}, Budget: budget, Type: schemas.QueryHybrid, Fill: c.Fill,
 			}).Request("")
-			res, err = c.Ask(ctx, req)
+			res, err = conn.Ask(ctx, req)
 			r.Text, r.Tokens = res.Payload.Text, res.Payload.Pack.TokenActual
 		} else {
 			var res schemas.FormattedContext
-			err = c.Context(ctx, "assemble", schemas.AssembleRequest{
-				From: &schemas.Agent{Type: "user", ID: "cli", SecurityLevel: "internal"}, Query: q.Text, MaxTokens: budget,
+			err = conn.Context(ctx, "assemble", schemas.AssembleRequest{
+				From: &schemas.Agent{Type: "user", ID: "cli", SecurityLevel: "internal"}, Query: q.Text, MaxTokens: budget, Fill: c.Fill,
 			}, &res)
 			r.Text, r.Tokens = res.Markdown, res.TokenCount
 		}
