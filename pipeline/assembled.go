@@ -73,7 +73,7 @@ func (o *assembleOp) format(req Request, ranked Ranked) []assembly.Group {
 			if !found || !c.Kept() || newest[i] >= 0 || src.accepts != nil && !src.accepts(c) {
 				continue
 			}
-			it := assembly.Show(c, src.view, clip)
+			it := assembly.Show(c, src.view, clip, req.Zone())
 			if also := pack.Also(c, req.Zone()); also != "" {
 				it.Add(strings.TrimSpace(also))
 			}

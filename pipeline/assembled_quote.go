@@ -74,7 +74,7 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 			}
 			others = true
 			if need < req.Limits.Tokens {
-				it, cut := assembly.Show(c, o.sources[g].view, clip), assembly.Cap(req.Limits.Tokens)
+				it, cut := assembly.Show(c, o.sources[g].view, clip, req.Zone()), assembly.Cap(req.Limits.Tokens)
 				if shortens(req, c) {
 					cut = o.mostOf(req, g)
 				}
@@ -98,7 +98,7 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 	}
 	return o.e.quote(ctx, req, plan, ranked, quoting{
 		Budget: budget, Farther: end, Floors: floors(sorts, share), Most: most, Measure: func(c *candidate.Candidate) int {
-			it := assembly.Show(c, assembly.Full, clip)
+			it := assembly.Show(c, assembly.Full, clip, req.Zone())
 			return counter.Count(it.Text() + "\n\n")
 		},
 	}, cs)

@@ -106,7 +106,7 @@ func TestAssembleFiveSources(t *testing.T) {
 	must(t, err)
 	at := 0
 	for _, part := range []string{
-		"# Context\n\n## Memories\n**Memory**: The selector cache is flushed at midnight.\n*Category: fact*\n",
+		"# Context\n\n## Memories\n**Memory**: The selector cache is flushed at midnight.\n*Category: fact*, 29 January 2026\n",
 		"## Code\n**function** `FlushCache` in `cache/flush.go:12`\nFlushCache empties the selector cache.\n```go\nfunc FlushCache(ctx context.Context) error\n",
 		"## Experiences\n", "## Values\n", "**Value** (strategy, cluster size: 7):\nLook at the selector cache before you change code.\n",
 		"## Commits\n**Commit** `0123456` by Ana on 2026-01-20\nFlush the selector cache at midnight\nIt grew without bound.\n*Files: cron/midnight.go, docs/cache.md*\n",

@@ -165,7 +165,7 @@ func (r DropReason) Sentence() string {
 	case DropBudget:
 		return "it did not fit the token budget"
 	case DropRank:
-		return "better items took the places there were"
+		return "other items are worth more"
 	case DropScore:
 		return "it scores less than is asked for"
 	case DropConfidence:

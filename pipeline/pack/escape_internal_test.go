@@ -80,13 +80,14 @@ func TestWhatBeginsNoStructure(t *testing.T) {
 func TestCodeInADocumentRuns(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"Clear it:\n```bash\n# Delete all\nmem delete --all\n```\n# Next": "Clear it:\n```bash\n# Delete all\nmem delete --all\n```\n\\# Next",
-		"```python\nif x:\n    y()\n\n```":                                "```python\nif x:\n    y()\n```",
-		"a\n~~~\nx\n```\n## Safety\n~~~":                                  "a\n````\nx\n```\n## Safety\n````",
-		"a\n````md\n```\n[7] Mara\n```\n````\n[8] b":                      "a\n````md\n```\n[7] Mara\n```\n````\n\\[8] b",
-		"```\nx\n```\n7 March:\n=====\n> y":                               "```\nx\n```\n\\7 March:\n\\=====\n\\> y",
-		"a\n```\n# open":                                                  "a\n\\```\n\\# open",
-		"a\n```js [7] x\n1\n```":                                          "a\n```js\n1\n```",
+		"Clear it:\n```bash\n# Delete all\nmem delete --all\n```\n# Next":          "Clear it:\n```bash\n# Delete all\nmem delete --all\n```\n\\# Next",
+		"```python\nif x:\n    y()\n\n```":                                         "```python\nif x:\n    y()\n```",
+		"a\n~~~\nx\n```\n## Safety\n~~~":                                           "a\n````\nx\n```\n## Safety\n````",
+		"a\n````md\n```\n[7] Mara\n```\n````\n[8] b":                               "a\n````md\n```\n[7] Mara\n```\n````\n\\[8] b",
+		"```\nx\n```\n7 March:\n=====\n> y":                                        "```\nx\n```\n\\7 March:\n\\=====\n\\> y",
+		"1. Run:\n\n    ```sh\n    if x; then\n      # y\n    fi\n    ```\n2. # z": "1. Run:\n```sh\nif x; then\n  # y\nfi\n```\n\\2. # z",
+		"a\n```\n# open":         "a\n\\```\n\\# open",
+		"a\n```js [7] x\n1\n```": "a\n```js\n1\n```",
 	} {
 		if got := withCode(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -47,40 +47,49 @@ func quotation(c *candidate.Candidate) string {
 	return strings.TrimSpace(head + between + sanitise(content))
 }
 
-// fenceLine finds a line that begins or ends a block of code in Markdown, with its language.
-var fenceLine = regexp.MustCompile("^ {0,3}(`{3,}|~{3,}) *([\\w+#.-]{0,20})[^`\n]*\n?$")
+// fenceLine finds a line that begins or ends a block of code in Markdown, with its language. In a list it is indented.
+var fenceLine = regexp.MustCompile("^([ \\t]*)(`{3,}|~{3,}) *([\\w+#.-]{0,20})[^`\n]*\n?$")
 
-// withCode is a text without links and structure, but that its blocks of code stay as they are, each in a fence that
-// nothing in it ends.
+// withCode is a text without links and structure, but that its blocks of code stay as they are.
 func withCode(text string) string {
 	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
 		return sanitise(Unlinked(text))
 	}
+	return WithCode(text, func(prose string, first bool) string { return sanitised(Unlinked(prose), first) })
+}
+
+// WithCode is a text with its blocks of code as they are, each in a fence that nothing in it ends and without the indentation
+// of that, and what clean makes of the prose between them, of which the first stands at the beginning.
+func WithCode(text string, clean func(prose string, first bool) string) string {
 	var out []string
 	lines := slices.Collect(strings.Lines(text))
 	prose, unclosed := 0, map[byte]int{} // by mark, from which length no fence has an end
 	add := func(to int) {
-		if clean := sanitised(Unlinked(strings.Join(lines[prose:to], "")), len(out) == 0); clean != "" {
-			out = append(out, clean)
+		if shown := clean(strings.Join(lines[prose:to], ""), len(out) == 0); shown != "" {
+			out = append(out, shown)
 		}
 	}
 	for i := 0; i < len(lines); i++ {
 		opens := fenceLine.FindStringSubmatch(lines[i])
-		if opens == nil || unclosed[opens[1][0]] > 0 && len(opens[1]) >= unclosed[opens[1][0]] {
+		if opens == nil || unclosed[opens[2][0]] > 0 && len(opens[2]) >= unclosed[opens[2][0]] {
 			continue
 		}
 		end := slices.IndexFunc(lines[i+1:], func(line string) bool {
 			closes := fenceLine.FindStringSubmatch(line)
-			return closes != nil && strings.HasPrefix(closes[1], opens[1]) && strings.TrimSpace(line) == closes[1]
+			return closes != nil && strings.HasPrefix(closes[2], opens[2]) && strings.TrimSpace(line) == closes[2]
 		})
 		if end < 0 {
-			unclosed[opens[1][0]] = len(opens[1])
+			unclosed[opens[2][0]] = len(opens[2])
 			continue
 		}
 		add(i)
-		code := plaintext.Shown(strings.Join(lines[i+1:i+1+end], ""))
-		fence := Fence(code)
-		out = append(out, fence+opens[2]+"\n"+strings.TrimRight(code, " \t\n")+"\n"+fence)
+		code := lines[i+1 : i+1+end]
+		for n := range code {
+			code[n] = strings.TrimPrefix(code[n], opens[1])
+		}
+		shown := plaintext.Shown(strings.Join(code, ""))
+		fence := Fence(shown)
+		out = append(out, fence+opens[3]+"\n"+strings.TrimRight(shown, " \t\n")+"\n"+fence)
 		i += 1 + end
 		prose = i + 1
 	}

@@ -86,7 +86,7 @@ func daysRemarks() []*remark {
 	out := []*remark{newRemark("There is no %d %m"), newRemark("There is no %dth %s of ")}
 	day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
 	for _, i := range []days.Interval{{From: day, To: day.AddDate(0, 0, 1)}, {From: day}, {To: day.AddDate(0, 0, 1)}, {From: day, To: day.AddDate(0, 0, 2)}} {
-		format := strings.NewReplacer(dayOf(day, nil), "%t", dayOf(day.AddDate(0, 0, 1), nil), "%t").Replace(i.String())
+		format := strings.NewReplacer(Day(day, nil), "%t", Day(day.AddDate(0, 0, 1), nil), "%t").Replace(i.String())
 		out = append(out, newRemark("For "+format+"."), newRemark("For "+format+";"))
 	}
 	return out

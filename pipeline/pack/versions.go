@@ -86,13 +86,14 @@ func Older(c, newest *candidate.Candidate, zone *time.Location) string {
 
 // written begins the line of an older version.
 func written(c, newest *candidate.Candidate, zone *time.Location) string {
-	if c.CreatedAt.IsZero() || dayOf(c.CreatedAt, zone) == dayOf(newest.CreatedAt, zone) {
+	if c.CreatedAt.IsZero() || Day(c.CreatedAt, zone) == Day(newest.CreatedAt, zone) {
 		return "also: "
 	}
-	return dayOf(c.CreatedAt, zone) + ": "
+	return Day(c.CreatedAt, zone) + ": "
 }
 
-func dayOf(t time.Time, zone *time.Location) string {
+// Day is the day of a time in a zone, 2 January 2006.
+func Day(t time.Time, zone *time.Location) string {
 	return t.In(cmp.Or(zone, time.UTC)).Format("2 January 2006")
 }
 
@@ -103,7 +104,7 @@ const mostAlso = 3
 func Also(c *candidate.Candidate, zone *time.Location) string {
 	var days []string
 	for _, at := range slices.SortedFunc(slices.Values(c.Also), time.Time.Compare) {
-		if day := dayOf(at, zone); !at.IsZero() && day != dayOf(c.CreatedAt, zone) && !slices.Contains(days, day) {
+		if day := Day(at, zone); !at.IsZero() && day != Day(c.CreatedAt, zone) && !slices.Contains(days, day) {
 			days = append(days, day)
 		}
 	}

@@ -312,7 +312,7 @@ func shown(t *testing.T) []growth.Function {
 			}},
 			growth.Function{Name: "assembly.Show " + string(kind), Run: func(text string) {
 				for _, c := range candidates(kind, text) {
-					assembly.Show(&c, assembly.Full, 64<<10)
+					assembly.Show(&c, assembly.Full, 64<<10, nil)
 				}
 			}})
 	}

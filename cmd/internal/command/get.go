@@ -71,6 +71,7 @@ func printItem(a *app.App, item *schemas.ResultItem, zone *time.Location) error 
 	row("created", m.CreatedAt.In(zone).Format(time.RFC3339))
 	row("position", fmt.Sprint(m.Position))
 	row("speaker", m.Speaker)
+	row("written by", m.Author)
 	row("session", m.Session)
 	row("source", m.SourceURI)
 	if m.Redacted {

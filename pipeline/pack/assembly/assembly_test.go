@@ -36,13 +36,13 @@ func record(kind schemas.Kind, text string, attributes any) *candidate.Candidate
 func TestShowWithoutAttributes(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[schemas.Kind]string{
-		schemas.KindMemory:     "**Memory**: \\# text\n*Category: semantic*",
+		schemas.KindMemory:     "**Memory**: \\# text\n*Category: semantic*, 31 January 2026",
 		schemas.KindCode:       "**code**\n```\n# text\n```",
 		schemas.KindExperience: "**Experience**\n\\# text",
 		schemas.KindValue:      "**Value**:\n\\# text",
 		schemas.KindCommit:     "**Commit** on 2026-01-31\n\\# text",
 	} {
-		it := assembly.Show(record(kind, "# text", nil), assembly.Full, 1000)
+		it := assembly.Show(record(kind, "# text", nil), assembly.Full, 1000, nil)
 		if diff := cmp.Diff(want, it.Text()); diff != "" {
 			t.Errorf("%s: %s", kind, diff)
 		}
@@ -64,7 +64,7 @@ func TestShowTakeaway(t *testing.T) {
 		"bare":     {schemas.ExperienceAttributes{OutcomeStatus: "confirmed", Lesson: &schemas.Lesson{Takeaway: "warm the cache first"}}, assembly.Strategy, []string{"text", "- **Takeaway**: warm the cache first"}},
 		"surprise": {schemas.ExperienceAttributes{OutcomeStatus: "confirmed", Surprise: "it was cold", Lesson: both}, assembly.Surprise, []string{"it was cold", "Takeaway: warm the cache first"}},
 	} {
-		it := assembly.Show(record(schemas.KindExperience, "text", c.x), c.view, 1000)
+		it := assembly.Show(record(schemas.KindExperience, "text", c.x), c.view, 1000, nil)
 		for _, want := range c.want {
 			if !strings.Contains(it.Text(), want) {
 				t.Errorf("%s: lacks %q:\n%s", name, want, it.Text())
@@ -73,11 +73,24 @@ func TestShowTakeaway(t *testing.T) {
 	}
 }
 
+// Code in a document can be copied, and what stands in it begins nothing.
+func TestCodeOfADocumentStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	const text = "# Run\n1. Build it:\n\n    ```sh\n    make all   # twice\n    ## Code\n    ```\n- then [x](https://a.example)\n```\nopen"
+	r := record(schemas.KindKnowledge, text, nil)
+	r.Quote = &candidate.Quote{Head: "docs/a.md:1 ›"}
+	it := assembly.Show(r, assembly.Full, 1000, nil)
+	const want = "**Document** `docs/a.md:1` \\# Run\n1. Build it:\n```sh\nmake all   # twice\n## Code\n```\n\\- then x (https://a.example)\n\\```\nopen"
+	if it.Text() != want {
+		t.Errorf("%q, want %q", it.Text(), want)
+	}
+}
+
 func TestShowRedacted(t *testing.T) {
 	t.Parallel()
 	redacted := record(schemas.KindCommit, "[redacted]", schemas.CommitAttributes{SHA: "abcdef0", Author: "Ana"})
 	redacted.Verdict.Redact = true
-	it := assembly.Show(redacted, assembly.Full, 1000)
+	it := assembly.Show(redacted, assembly.Full, 1000, nil)
 	if it.Text() != "**Commit**: [redacted]" || len(it.Metadata) != 1 {
 		t.Errorf("%q, %v", it.Text(), it.Metadata)
 	}
@@ -139,7 +152,7 @@ func items(t *rapid.T, n int) []assembly.Item {
 	for i := range out {
 		kind := rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindCode, schemas.KindExperience, schemas.KindCommit}).Draw(t, "kind")
 		text := strings.Repeat(rapid.SampledFrom([]string{"word ", "# x\n", "```\n", "語", "- a\n", "🏗️ "}).Draw(t, "text"), rapid.IntRange(1, 400).Draw(t, "length"))
-		out[i] = assembly.Show(record(kind, text, nil), assembly.Full, 4000)
+		out[i] = assembly.Show(record(kind, text, nil), assembly.Full, 4000, nil)
 		out[i].Relevance = rapid.Float64Range(0, 1).Draw(t, "relevance")
 	}
 	return out
@@ -195,7 +208,7 @@ func TestFillOfASmallBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	show := func(relevance float64, kind schemas.Kind, words int) assembly.Item {
-		it := assembly.Show(record(kind, strings.TrimSpace(strings.Repeat("word ", words)), nil), assembly.Full, 4000)
+		it := assembly.Show(record(kind, strings.TrimSpace(strings.Repeat("word ", words)), nil), assembly.Full, 4000, nil)
 		it.Relevance = relevance
 		return it
 	}
@@ -209,7 +222,7 @@ func TestFillOfASmallBudget(t *testing.T) {
 			}
 			it := show(float64(g)/10, kind, words)
 			if g == 1 {
-				it = assembly.Show(record(kind, "x", schemas.CodeAttributes{Name: strings.Repeat("Very", 90), FilePath: "a.go"}), assembly.Full, 4000)
+				it = assembly.Show(record(kind, "x", schemas.CodeAttributes{Name: strings.Repeat("Very", 90), FilePath: "a.go"}), assembly.Full, 4000, nil)
 				it.Relevance = 1
 			}
 			req.Groups = append(req.Groups, assembly.Group{Heading: string(kind), Weight: g%3 + 1, Items: []assembly.Item{it, it}})
@@ -237,12 +250,12 @@ func TestTruncationSaysWhereTheWholeIs(t *testing.T) {
 		{record(schemas.KindCode, long, schemas.CodeAttributes{FilePath: "a/b.go", StartLine: 7}), "...\n```\n\n*(truncated, see full at a/b.go:7)*"},
 		{record(schemas.KindExperience, long, nil), "...\n\n*(truncated, full experience ID: i)*"},
 		{record(schemas.KindValue, long, nil), "...\n\n*(truncated, full value ID: i)*"},
-		{sourced, "...\n*Category: semantic*\n\n*(truncated, full memory ID: i, source: file:///a.md)*"},
+		{sourced, "...\n*Category: semantic*, 31 January 2026\n\n*(truncated, full memory ID: i, source: file:///a.md)*"},
 	} {
 		out := assembly.Fill(assembly.Request{
 			Title: assembly.Title{Text: "T"}, Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
 			Groups: []assembly.Group{{Heading: "G", Weight: 1, Items: []assembly.Item{
-				assembly.Show(c.record, assembly.Full, 10_000), assembly.Show(record(schemas.KindValue, "short", nil), assembly.Full, 100),
+				assembly.Show(c.record, assembly.Full, 10_000, nil), assembly.Show(record(schemas.KindValue, "short", nil), assembly.Full, 100, nil),
 			}}},
 		})
 		if len(out.Shown[0]) != 2 || !strings.HasSuffix(out.Shown[0][0].Text, c.want) || out.Shown[0][0].Tokens > 200 || out.Shown[0][0].Tokens < 180 {
@@ -261,7 +274,7 @@ func TestTheOnlyItemHasTheWholeBudget(t *testing.T) {
 		r := record(schemas.KindMemory, strings.Repeat("word ", words), nil)
 		out := assembly.Fill(assembly.Request{
 			Title: assembly.Title{Text: "T"}, Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
-			Groups: []assembly.Group{{Heading: "G", Weight: 1, Items: []assembly.Item{assembly.Show(r, assembly.Full, assembly.Clip(800))}}, {Heading: "H", Weight: 9}},
+			Groups: []assembly.Group{{Heading: "G", Weight: 1, Items: []assembly.Item{assembly.Show(r, assembly.Full, assembly.Clip(800), nil)}}, {Heading: "H", Weight: 9}},
 		})
 		if len(out.Shown[0]) != 1 || out.Shown[0][0].Truncated != cut || out.Tokens < min(words, 760) || out.Exceeded {
 			t.Errorf("%d words: %d tokens: %+v", words, out.Tokens, out.Shown)
@@ -272,7 +285,7 @@ func TestTheOnlyItemHasTheWholeBudget(t *testing.T) {
 func TestSame(t *testing.T) {
 	t.Parallel()
 	show := func(kind schemas.Kind, attributes any) assembly.Item {
-		return assembly.Show(record(kind, "x", attributes), assembly.Full, 100)
+		return assembly.Show(record(kind, "x", attributes), assembly.Full, 100, nil)
 	}
 	list := []assembly.Item{
 		show(schemas.KindExperience, schemas.ExperienceAttributes{GHAPID: "g"}),

@@ -46,8 +46,8 @@ const (
 )
 
 // Show formats a candidate. A redacted one is shown by its content alone: its attributes
-// may say again what was removed. clip bounds the bytes of a text that are looked at.
-func Show(r *candidate.Candidate, view View, clip int) Item {
+// may say again what was removed. clip bounds the bytes of a text that are looked at; days are those of a zone.
+func Show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item {
 	redacted := r.Verdict.Redact
 	it := Item{ID: r.ID, Source: name(Of(r.Kind)), Metadata: map[string]any{"id": r.ID}}
 	it.note = "*(truncated, full " + it.Source + " ID: " + label(r.ID)
@@ -58,7 +58,7 @@ func Show(r *candidate.Candidate, view View, clip int) Item {
 	text := r.Content.Text()
 	if r.Quote != nil {
 		it.quoted = true
-		it.quote(r, text, redacted)
+		it.quote(r, text, redacted, zone)
 		return it
 	}
 	if len(text) > clip {
@@ -78,7 +78,7 @@ func Show(r *candidate.Candidate, view View, clip int) Item {
 	case schemas.KindCommit:
 		it.commit(r, text)
 	default:
-		it.memory(r, text)
+		it.memory(r, text, zone)
 	}
 	if r.Extract != nil {
 		it.tail += between + it.note
@@ -102,7 +102,7 @@ func (it *Item) Add(line string) { it.tail += "\n" + escapeFirst(escapeStructure
 // Caution says before the item that it may carry instructions.
 func (it *Item) Caution() { it.head = "*" + pack.Caution + "*\n" + it.head }
 
-func (it *Item) memory(r *candidate.Candidate, text string) {
+func (it *Item) memory(r *candidate.Candidate, text string, zone *time.Location) {
 	importance := importanceOf(r)
 	category := cmp.Or(line(r.Category), string(r.Type))
 	it.head, it.body = "**Memory**: ", withWriter(r, escapeStructure(text))
@@ -114,6 +114,9 @@ func (it *Item) memory(r *candidate.Candidate, text string) {
 		it.tail += ", Importance: " + fourDigits(importance)
 	}
 	it.tail += "*"
+	if !r.CreatedAt.IsZero() {
+		it.tail += ", " + pack.Day(r.CreatedAt, zone)
+	}
 	it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importance, "created_at": stamp(r.CreatedAt)}
 }
 
@@ -128,7 +131,7 @@ func importanceOf(r *candidate.Candidate) float64 {
 }
 
 // quote shows passages. Of a redacted item it names nothing.
-func (it *Item) quote(r *candidate.Candidate, text string, redacted bool) {
+func (it *Item) quote(r *candidate.Candidate, text string, redacted bool, zone *time.Location) {
 	switch {
 	case r.Kind == schemas.KindCode && !redacted:
 		it.code(r, text)
@@ -147,7 +150,7 @@ func (it *Item) quote(r *candidate.Candidate, text string, redacted bool) {
 			it.tail = ""
 		}
 	case r.Kind == schemas.KindMemory && !redacted:
-		it.memory(r, pack.Unlinked(text))
+		it.memory(r, pack.Unlinked(text), zone)
 		if head := label(r.Quote.Head); head != "" {
 			it.head += span(strings.TrimSuffix(head, " ›")) + " "
 		}
@@ -155,9 +158,12 @@ func (it *Item) quote(r *candidate.Candidate, text string, redacted bool) {
 			it.tail += between + it.note
 		}
 	default:
-		it.head, it.body = "**Document** ", withWriter(r, escapeStructure(pack.Unlinked(text)))
+		it.head, it.body = "**Document** ", withWriter(r, withCode(text))
 		if head := label(r.Quote.Head); head != "" {
 			it.head += span(strings.TrimSuffix(head, " ›")) + " "
+		}
+		if strings.HasPrefix(it.body, "```") {
+			it.head = strings.TrimRight(it.head, " ") + "\n"
 		}
 		it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importanceOf(r), "created_at": stamp(r.CreatedAt)}
 	}

@@ -22,6 +22,20 @@ func escapeStructure(text string) string {
 	return b.String()
 }
 
+// withCode is a text without links and structure, but that its blocks of code stay as they are.
+func withCode(text string) string {
+	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
+		return escapeStructure(pack.Unlinked(text))
+	}
+	return pack.WithCode(text, func(prose string, first bool) string {
+		prose = escapeStructure(pack.Unlinked(prose))
+		if !first {
+			prose = escapeFirst(prose)
+		}
+		return prose
+	})
+}
+
 // escapeFirst keeps the first line, which stands at the beginning of a line, from being
 // read as structure.
 func escapeFirst(text string) string {
