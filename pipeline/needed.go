@@ -7,13 +7,12 @@ import (
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/sentences"
 	"satchel/pipeline/passage"
-	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
 
 // markNeeded marks what a pack must not leave out for being worth less than its best, as far as there is room: what answers
 // another part of the question, and what was written later about the same thing.
-func markNeeded(query string, cs []candidate.Candidate) {
+func (e *Engine) markNeeded(query string, cs []candidate.Candidate) {
 	var first *candidate.Candidate
 	for i := range cs {
 		if c := &cs[i]; isAbout(c) && (first == nil || c.Score > first.Score) {
@@ -25,7 +24,7 @@ func markNeeded(query string, cs []candidate.Candidate) {
 	}
 	markLater(first, cs)
 	if parts := sentences.Questions(query); len(parts) > 1 {
-		markParts(parts[:min(mostParts, len(parts))], cs)
+		markParts(parts[:min(mostParts, len(parts))], e.selector.Terms, cs)
 	}
 }
 
@@ -54,34 +53,26 @@ func markLater(first *candidate.Candidate, cs []candidate.Candidate) {
 }
 
 // markParts marks, for each part of the question, the candidates that have most of its words. What is shown by its passages is
-// chosen by these.
-func markParts(parts []string, cs []candidate.Candidate) {
-	has := make([]map[string]bool, len(cs))
+// chosen by these. terms are the hashes of the words of a text, in order.
+func markParts(parts []string, terms func(text string) []uint64, cs []candidate.Candidate) {
+	has := make([][]uint64, len(cs))
 	for i := range cs {
 		if c := &cs[i]; isAbout(c) && !passage.Of(c.Visible) {
-			text := c.Content.Text()
-			has[i] = wordsOf(c.Speaker + " " + text[:min(partBytes, len(text))])
+			text := schemas.SearchText(&c.MemoryItem)
+			has[i] = terms(text[:min(partBytes, len(text))])
 		}
 	}
 	for _, part := range parts {
-		markPart(wordsOf(part), has, cs)
+		markPart(terms(part), has, cs)
 	}
 }
 
-func wordsOf(text string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range keyword.Analyze(text) {
-		out[w] = true
-	}
-	return out
-}
-
-func markPart(words map[string]bool, has []map[string]bool, cs []candidate.Candidate) {
+func markPart(words []uint64, has [][]uint64, cs []candidate.Candidate) {
 	common := make([]int, len(cs))
 	var order []int
 	for i := range cs {
-		for w := range words {
-			if has[i][w] {
+		for _, w := range words {
+			if _, found := slices.BinarySearch(has[i], w); found {
 				common[i]++
 			}
 		}

@@ -116,6 +116,9 @@ func New(cfg Config) (*Selector, error) {
 // request that finds them need not. It changes no result.
 func (s *Selector) Warm(tenant string, items []*candidate.Visible) { s.ranker.Warm(tenant, items) }
 
+// Terms returns the hashes of the terms of a text, sorted, each once. They are remembered and MUST NOT be changed.
+func (s *Selector) Terms(text string) []uint64 { return s.ranker.Terms(text) }
+
 // InvalidateCaches drops what is kept of items in memory. Call it after an erasure.
 func (s *Selector) InvalidateCaches() { s.ranker.InvalidateCaches() }
 

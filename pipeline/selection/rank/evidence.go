@@ -72,11 +72,7 @@ func (p *Pool) coverExactly(q *Question, at []int32, known *textmemo.Memo[[]uint
 	asked = slices.Compact(asked)
 	for _, i := range at {
 		text := schemas.SearchText(&p.items[i].MemoryItem)
-		terms := known.Of(text, distinctTerms, func() ([]uint64, int) {
-			terms := termsOf(text)
-			return terms, 8 * cap(terms)
-		})
-		found := 0
+		terms, found := rememberedTerms(text, known), 0
 		for _, term := range asked {
 			if _, has := slices.BinarySearch(terms, term); has {
 				found++
@@ -84,6 +80,16 @@ func (p *Pool) coverExactly(q *Question, at []int32, known *textmemo.Memo[[]uint
 		}
 		p.covered[i] = float64(found) / float64(max(1, len(asked)))
 	}
+}
+
+// Terms returns the hashes of the terms of a text, sorted, each once. They are remembered and MUST NOT be changed.
+func (r *Ranker) Terms(text string) []uint64 { return rememberedTerms(text, r.hashes) }
+
+func rememberedTerms(text string, known *textmemo.Memo[[]uint64]) []uint64 {
+	return known.Of(text, distinctTerms, func() ([]uint64, int) {
+		terms := termsOf(text)
+		return terms, 8 * cap(terms)
+	})
 }
 
 // termsOf returns the hashes of the terms of a text, sorted, each once.
