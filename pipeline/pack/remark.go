@@ -2,6 +2,7 @@ package pack
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -102,13 +103,24 @@ func firstBytes() (out [utf8.RuneSelf]bool) {
 	return out
 }
 
-// beginsLikeRemark reports whether a line may be a remark by its first character, however that is written.
+// beginning is how many characters of a line are compared before it is read as a reader sees it.
+const beginning = 7
+
+// beginsLikeRemark reports whether a line may be a remark by its first characters, however they are written.
 func beginsLikeRemark(line string) bool {
 	if line[0] < utf8.RuneSelf {
-		return mayRemark[line[0]]
+		return mayRemark[line[0]] && (!isSimple(line) || slices.ContainsFunc(remarks, func(r *remark) bool {
+			n := min(beginning, len(r.begin))
+			return strings.EqualFold(line[:n], r.begin[:n])
+		}))
 	}
 	first := norm.NFKC.PropertiesString(line).Decomposition()
 	return len(first) > 0 && first[0] < utf8.RuneSelf && mayRemark[first[0]]
+}
+
+// isSimple reports whether the beginning of a line is what a reader sees of it: what follows may change its last character.
+func isSimple(line string) bool {
+	return len(line) > beginning && plaintext.ASCII(line[:beginning+1]) == beginning+1 && !strings.Contains(line[:beginning+1], "  ")
 }
 
 // remarked reports whether a line, as a reader sees it, begins with what only a pack says.
