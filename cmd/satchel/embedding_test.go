@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
+	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/embed/static"
 	"satchel/schemas"
 	"satchel/test/parts"
@@ -209,6 +210,23 @@ func TestAnotherModelTakesOver(t *testing.T) {
 		t.Fatalf("reembed --shadow --compare: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 	contains(t, "reembed --shadow --compare", r.out, "the model that serves: m2@", "the configured model: m1@", "of the first ten are the same, the best is in 100 %")
+}
+
+// Without a setting the sentence encoder is on where the processor is quick with it, and "table" turns it off.
+func TestTheEncoderIsOnByDefault(t *testing.T) {
+	t.Parallel()
+	const model = "all-MiniLM-L6-v2"
+	for setting, on := range map[string]bool{"": encoder.Quick(), "table": false, model: true} {
+		n := startNode(t, "--embeddings-model", setting)
+		n.must(t, "emit", "--id", "n1", "--text", "My grandmother plays the violin.", "--wait", "indexed")
+		if out := n.must(t, "doctor", "--embeddings-model", setting); strings.Contains(out, model) != on {
+			t.Errorf("%q: %s", setting, out)
+		}
+		n.down(t)
+		if out := satchel(t, "", "doctor", "--dir", n.dir, "--embeddings-model", setting).out; strings.Contains(out, model) != on {
+			t.Errorf("%q, of a folder: %s", setting, out)
+		}
+	}
 }
 
 func TestTheEncoderInTheBinary(t *testing.T) {

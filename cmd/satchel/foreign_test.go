@@ -20,17 +20,23 @@ func TestForeignMessagesStopNothing(t *testing.T) {
 	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
 	n.must(t, "ledger", "--verify")
 	nc := n.operator(t)
-	steer := func(reply string) {
+	steer := func(stream, reply string) {
 		t.Helper()
 		if err := nc.PublishRequest("$JS.API.INFO", reply, nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := nc.Request("$JS.API.INFO", nil, 5*time.Second); err != nil { // behind the first
-			t.Fatal(err)
+		for end := time.Now().Add(time.Minute); ; {
+			m, err := nc.Request("$JS.API.STREAM.MSG.GET."+stream, []byte(`{"last_by_subj":"`+reply+`"}`), 5*time.Second)
+			if err != nil || time.Now().After(end) {
+				t.Fatal("what the server replied is not in ", stream, ": ", err)
+			}
+			if !strings.Contains(string(m.Data), `"error"`) {
+				return
+			}
 		}
 	}
-	steer("prov.v1.main.memory.evil")
-	steer("dlq.v1.main.malformed")
+	steer("LEDGER", "prov.v1.main.memory.evil")
+	steer("DLQ", "dlq.v1.main.malformed")
 	if r := n.run(t, "ledger", "--verify"); r.code != exitFound {
 		t.Errorf("ledger --verify: exit code %d\n%s%s", r.code, r.out, r.err)
 	} else {

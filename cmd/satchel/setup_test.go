@@ -73,7 +73,7 @@ func startNode(t *testing.T, args ...string) *testNode {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	n.stop = cancel
 	read, write := io.Pipe()
-	all := append([]string{"up", "--dir", n.dir, "--nats-port", "0", "--http-addr", "127.0.0.1:0"}, args...)
+	all := append([]string{"up", "--dir", n.dir, "--nats-port", "0", "--http-addr", "127.0.0.1:0", "--embeddings-model", "table"}, args...)
 	go func() {
 		n.code <- run(ctx, all, strings.NewReader(""), io.MultiWriter(n.out, write), n.err)
 		write.Close()

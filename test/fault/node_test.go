@@ -8,6 +8,7 @@ package fault
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -174,7 +175,7 @@ func (n *node) start(t *testing.T, env ...string) bool {
 
 // environment is that of every process.
 func (n *node) environment() []string {
-	return append(append(os.Environ(), "DATABASE_URL="+n.database, "SATCHEL_PRINCIPALS="+n.people, "EMBEDDINGS_MODEL="+n.model), n.servers.environment()...)
+	return append(append(os.Environ(), "DATABASE_URL="+n.database, "SATCHEL_PRINCIPALS="+n.people, "EMBEDDINGS_MODEL="+cmp.Or(n.model, "table")), n.servers.environment()...)
 }
 
 // set tells who waits where the process is now. The caller holds the lock.

@@ -187,6 +187,10 @@ func indexed(t *testing.T) []growth.Function {
 		{Name: "words.Content", Run: func(text string) { words.Content(words.Of(text)) }},
 		{Name: "rank.Ranker.Read", Run: func(text string) { ranker.Read(text, text, schemas.QueryHybrid, nil, true, time.Unix(0, 0)) }},
 		{Name: "days.Find", Run: func(text string) { days.Find(text, time.Unix(0, 0)) }},
+		{Name: "rank.Ranker.Terms", Run: func(text string) {
+			ranker.InvalidateCaches()
+			ranker.Terms(text)
+		}},
 		{Name: "rank.Ranker.Warm", Run: func(text string) {
 			ranker.InvalidateCaches()
 			v := candidates(schemas.KindMemory, text)

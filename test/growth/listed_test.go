@@ -19,6 +19,7 @@ func elsewhere() map[string]string {
 		"pipeline/embed/internal/wordpiece": "static.Embedder cuts by it",
 		"pipeline/genai":                    "it names a span",
 		"pipeline/infra/textmemo":           "it hashes a text",
+		"pipeline/selection":                "it hands a text to rank",
 		"pipeline/store/eventlog":           "a store: the source is an event's",
 	}
 }

@@ -34,7 +34,8 @@ type Satchel struct {
 
 var upLine = regexp.MustCompile(`NATS (nats://\S+), health http://(\S+)/readyz`)
 
-// Up starts satchel up on the data folder and waits until it says that it is up. Its end is the test's.
+// Up starts satchel up on the data folder and waits until it says that it is up. Its end is the test's. Unless args say otherwise
+// it has no sentence encoder, which changes scores while it encodes.
 func Up(t testing.TB, binary, dir string, args ...string) *Satchel {
 	t.Helper()
 	s, err := Start(binary, dir, args...)
@@ -48,7 +49,7 @@ func Up(t testing.TB, binary, dir string, args ...string) *Satchel {
 // Start is Up for one who expects that the start fails.
 func Start(binary, dir string, args ...string) (*Satchel, error) {
 	s := &Satchel{Binary: binary, Dir: dir, Stderr: new(bytes.Buffer)}
-	s.Process = exec.Command(binary, append([]string{"up", "--dir", dir, "--nats-port", "0", "--http-addr", "127.0.0.1:0"}, args...)...)
+	s.Process = exec.Command(binary, append([]string{"up", "--dir", dir, "--nats-port", "0", "--http-addr", "127.0.0.1:0", "--embeddings-model", "table"}, args...)...)
 	stdout, err := s.Process.StdoutPipe()
 	if err != nil {
 		return nil, err

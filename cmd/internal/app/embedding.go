@@ -12,6 +12,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/cache"
+	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/embed/openai"
 	"satchel/pipeline/embed/static"
 	"satchel/pipeline/meter"
@@ -197,7 +198,7 @@ func (s servingIndex) Reset(ctx context.Context, sc scope.Scope) error {
 
 // openMaker opens the model that the settings name, or with them an earlier one.
 func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servingModel, logger *slog.Logger) (*Maker, error) {
-	name, revision, dimensions, shorten := a.EmbedModel, a.EmbedRevision, a.EmbedDimensions, a.EmbedShorten
+	name, revision, dimensions, shorten := a.embedModel(), a.EmbedRevision, a.EmbedDimensions, a.EmbedShorten
 	inBinary := a.EmbedURL == ""
 	if was != nil {
 		name, revision, dimensions, shorten, inBinary = was.Name, was.Revision, was.Dimensions, was.Shorten, was.Name == ""
@@ -225,6 +226,21 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 		return nil, err
 	}
 	return &Maker{Embedder: c, Questions: embed.Questions{Embedder: c}, remote: remote, cache: c}, nil
+}
+
+// tableName is what the settings call the table in the binary.
+const tableName = "table"
+
+// embedModel is the model that the settings name, "" for the table. Where they name none it is the sentence encoder in the binary, on a
+// processor for which that is quick.
+func (a *App) embedModel() string {
+	switch {
+	case a.EmbedURL != "" || a.EmbedModel != "" && a.EmbedModel != tableName:
+		return a.EmbedModel
+	case a.EmbedModel == "" && encoder.Quick():
+		return encoder.Name
+	}
+	return ""
 }
 
 // tableMaker is the table in the binary.

@@ -39,7 +39,7 @@ type encoding struct {
 // openEncoder opens the sentence encoder in the binary, if that is its name.
 func (a *App) openEncoder(ctx context.Context, name string, logger *slog.Logger) (*Maker, error) {
 	if name != encoder.Name {
-		return nil, config.Usagef("EMBEDDINGS_MODEL is %s, and EMBEDDINGS_URL, which would say where to ask it, is not set; the model in the binary is %s", name, encoder.Name)
+		return nil, config.Usagef("EMBEDDINGS_MODEL is %s, and EMBEDDINGS_URL, which would say where to ask it, is not set; the models in the binary are %s and %s", name, encoder.Name, tableName)
 	}
 	made, err := encoder.Open(encoder.Config{Threads: max(1, a.EncoderPercent/100)})
 	if err != nil {

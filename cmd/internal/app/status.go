@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"satchel/cmd/internal/config"
+	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/meter/alert"
 )
 
@@ -153,8 +154,12 @@ func (a *App) CheckEmbedding(ctx context.Context) Finding {
 		}
 		return f
 	}
-	if a.EmbedURL == "" && a.EmbedModel == "" {
+	if a.EmbedURL == "" && a.embedModel() == "" {
 		f.Detail = "the table in the binary"
+		return f
+	}
+	if a.EmbedURL == "" && encoder.Quick() && a.embedModel() == encoder.Name {
+		f.Detail = "the table in the binary, and " + encoder.Name
 		return f
 	}
 	words, err := OpenWords()

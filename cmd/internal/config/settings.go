@@ -83,7 +83,7 @@ type Settings struct {
 	EmbedURL        string  `name:"embeddings-url" help:"OpenAI-compatible endpoint that embeds, as https://api.openai.com/v1; empty: the binary." env:"EMBEDDINGS_URL"`
 	EmbedKey        string  `name:"embeddings-key" help:"Its key." env:"EMBEDDINGS_KEY" secret:"true"`
 	EmbedCA         string  `name:"embeddings-ca" help:"PEM file of the certificates to trust of it; empty: the system's." env:"EMBEDDINGS_CA" type:"path"`
-	EmbedModel      string  `name:"embeddings-model" help:"Its model; without an endpoint all-MiniLM-L6-v2, the sentence encoder in the binary, or empty, its table." env:"EMBEDDINGS_MODEL"`
+	EmbedModel      string  `name:"embeddings-model" help:"Its model; without an endpoint all-MiniLM-L6-v2, the sentence encoder in the binary, or table, its table of words; empty: the encoder where the processor is quick with it." env:"EMBEDDINGS_MODEL"`
 	EncoderPercent  int     `name:"encoder-percent" help:"Percent of a core that the sentence encoder takes in the background; 200: all of two." default:"25" env:"SATCHEL_ENCODER_PERCENT" min:"1" max:"6400"`
 	EmbedRevision   string  `name:"embeddings-revision" help:"Tells apart models of one name; another one embeds everything anew." default:"1" env:"EMBEDDINGS_REVISION"`
 	EmbedDimensions int     `name:"embeddings-dimensions" help:"Length its vectors must have; 0: that of its first answer." default:"0" env:"EMBEDDINGS_DIMENSIONS" min:"0" max:"65536"`

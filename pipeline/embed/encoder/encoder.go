@@ -59,6 +59,9 @@ type Encoder struct {
 
 var _ embed.Embedder = (*Encoder)(nil)
 
+// Quick reports whether the binary has the model and this processor encodes a short text in a few milliseconds.
+func Quick() bool { return modelFile() != "" && len(available()) > 1 }
+
 // Open reads the model in the binary, in a few milliseconds; the weights stay where they
 // are. It fails with ErrNotIncluded if the binary has no model, and on a Config out of range.
 func Open(config Config) (*Encoder, error) {
