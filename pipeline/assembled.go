@@ -158,7 +158,7 @@ func (o *assembleOp) write(req Request, a *assembled, cs []candidate.Candidate) 
 	left := o.e.left(req)
 	a.Result = assembly.Fill(assembly.Request{
 		Title: a.title, Groups: a.groups, Budget: left.Tokens, Most: o.e.cfg.Slice.Tokens, Items: left.Items, Bytes: left.Bytes, Counter: o.e.counter(""),
-		Footer: func(shown [][]assembly.Shown) string { return o.footer(a, cs, shown) + pack.More(a.more) },
+		Footer: func(shown [][]assembly.Shown) string { return "*" + o.footer(a, cs, shown) + "*" + pack.More(a.more) },
 	})
 }
 

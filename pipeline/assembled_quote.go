@@ -124,7 +124,7 @@ func (o *assembleOp) frame(ranked Ranked) int {
 			headings = append(headings, o.sources[g].heading)
 		}
 	}
-	return assembly.Frame(o.titleOf(ranked), headings, countOf(maxItems, len(headings)), o.e.counter(""))
+	return assembly.Frame(o.titleOf(ranked), headings, "*"+countOf(maxItems, len(headings))+"*", o.e.counter(""))
 }
 
 // maxItems is more items than an assembly shows.

@@ -28,7 +28,7 @@ type Request struct {
 	Items   int // at most; 0: any number
 	Bytes   int // of all items at most; 0: any number
 	Counter token.Counter
-	Footer  func(shown [][]Shown) string // the last line
+	Footer  func(shown [][]Shown) string // the last line, as Markdown
 }
 
 // Title begins a text.
@@ -523,7 +523,7 @@ func (t Title) text() string {
 }
 
 func headingOf(text string) string { return "## " + line(text) + "\n" }
-func footerOf(text string) string  { return "---\n*" + text + "*\n" }
+func footerOf(text string) string  { return "---\n" + text + "\n" }
 
 // Frame returns the tokens of what stands around the items of a text.
 func Frame(title Title, headings []string, footer string, by token.Counter) int {
