@@ -33,8 +33,8 @@ func isAbout(c *candidate.Candidate) bool {
 	return c.Kept() && c.Kind != schemas.KindTool && c.Signals != nil && c.Given == candidate.NotGiven
 }
 
-// markLater marks the likeliest of the items that are later than the first and have enough of the question's words that the
-// first has.
+// markLater marks the likeliest of the items that have all of the question's words, as the first has them, and of those that are later
+// than the first and have enough of the words that it has.
 func markLater(first *candidate.Candidate, cs []candidate.Candidate) {
 	if passage.Of(first.Visible) || first.Signals.Evidence.Words < leastWords {
 		return
@@ -42,7 +42,11 @@ func markLater(first *candidate.Candidate, cs []candidate.Candidate) {
 	var later []*candidate.Candidate
 	for i := range cs {
 		c := &cs[i]
-		if isAbout(c) && !passage.Of(c.Visible) && c.CreatedAt.After(first.CreatedAt) && c.Signals.Evidence.Words >= leastLater*first.Signals.Evidence.Words {
+		if !isAbout(c) || passage.Of(c.Visible) || c == first {
+			continue
+		}
+		words, firsts := c.Signals.Evidence.Words, first.Signals.Evidence.Words
+		if words >= max(allWords, firsts) || c.CreatedAt.After(first.CreatedAt) && words >= leastLater*firsts {
 			later = append(later, c)
 		}
 	}

@@ -40,3 +40,28 @@ func TestWhatAPackMustNotLeaveOut(t *testing.T) {
 		}
 	}
 }
+
+// What has every word of the question is shown beside what says it best, also where parts of it are hidden.
+func TestWhatHasAllWordsIsShown(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := corpus(400, 7)
+	for i := range list {
+		list[i].Scope.Tenant, list[i].SecurityLabel = "acme", []string{"level:public"}
+	}
+	for id, text := range map[string]string{"plain": "The turbine five rules note is harmless.", "masked": ""} {
+		m := item(schemas.KindMemory, id, text, nil)
+		if text == "" {
+			m.Content = schemas.JSONContent([]byte(`{"note":"The turbine five rules note is about a person.","name":"Mara Lind","ward":"north wing, second floor, beside the pharmacy and the old laundry","meals":"soup, bread, tea at four"}`))
+			m.PIIFlags = []string{"$.content.name"}
+		}
+		m.Scope.Tenant, m.SecurityLabel, m.CreatedAt = "acme", []string{"level:public"}, day
+		list = append(list, m)
+	}
+	w.put(t, "acme", list...)
+	res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Public), ask("turbine five rules note"))
+	must(t, err)
+	if text := res.Payload.Text; !strings.Contains(text, "harmless") || !strings.Contains(text, "about a person") || strings.Contains(text, "Lind") {
+		t.Errorf("%s", text)
+	}
+}
