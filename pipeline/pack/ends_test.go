@@ -36,7 +36,7 @@ func TestAPackEnds(t *testing.T) {
 		for i, c := range []struct {
 			standing, chance float64
 			words            int
-		}{{.9, .5, 20}, {.8, .4, 20}, {.7, .001, 3}, {.6, .3, 60}, {.01, .1, 20}, {.005, .1, 20}} {
+		}{{.999, .5, 250}, {.9, .5, 20}, {.8, .4, 20}, {.7, .001, 3}, {.6, .3, 60}, {.01, .1, 20}, {.005, .1, 20}} {
 			cs = append(cs, worth(fmt.Sprint("i", i), c.standing, c.chance, c.words))
 		}
 		return cs
@@ -44,7 +44,7 @@ func TestAPackEnds(t *testing.T) {
 	for farther, want := range map[float64]struct {
 		shown []int
 		more  string
-	}{0: {[]int{0, 1, 2, 3, 4, 5}, ""}, 3: {[]int{0, 1, 3}, "(3 more bear on it less: fill shows them.)\n"}, 9: {[]int{0, 1, 3, 4, 5}, "(1 more bear"}} {
+	}{0: {[]int{0, 1, 2, 3, 4, 5, 6}, ""}, 7: {[]int{0, 1, 2, 4}, "(3 more bear on it less: fill shows them.)\n"}, 14: {[]int{0, 1, 2, 4, 5, 6}, "(1 more bear"}} {
 		cs := list()
 		p := builder.Build(pack.Request{Query: "word", Budget: 1000, Counter: counter, Farther: farther}, cs)
 		if got := slices.Sorted(slices.Values(p.Shown)); !slices.Equal(got, want.shown) || !strings.Contains(p.Text, want.more) || (want.more == "") == strings.Contains(p.Text, " more bear ") {
@@ -57,6 +57,29 @@ func TestAPackEnds(t *testing.T) {
 			if left := !slices.Contains(want.shown, i); left != (cs[i].Drop == schemas.DropRank && cs[i].Detail == candidate.WorthLess) {
 				t.Errorf("%s: %q %q", cs[i].ID, cs[i].Drop, cs[i].Detail)
 			}
+		}
+	}
+}
+
+// While a pack takes little nothing is left out of it, however far behind the best it is, unless hardly anything answers.
+func TestAShortPackHasWhatComesNext(t *testing.T) {
+	t.Parallel()
+	counter, err := token.New(token.CL100K)
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder, err := pack.New(pack.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for doubtful, want := range map[bool]int{false: 9, true: 1} {
+		cs := []candidate.Candidate{worth("best", .999, .9, 20)}
+		for i := range 30 {
+			cs = append(cs, worth(fmt.Sprint("next", i), .01, .001, 20))
+		}
+		p := builder.Build(pack.Request{Query: "word", Budget: 2000, Counter: counter, Farther: 3, Doubtful: doubtful}, cs)
+		if len(p.Shown) != want {
+			t.Errorf("doubtful %v: %d shown in %d tokens, want %d", doubtful, len(p.Shown), p.Tokens, want)
 		}
 	}
 }
@@ -77,10 +100,10 @@ func TestALinkEndsWithItsItem(t *testing.T) {
 		one.Linked = linked
 		return one
 	}
-	for farther, want := range map[float64][]string{0: {"best", "cause", "far", "named", "deeper", "other", "lost"}, 3: {"best", "cause", "named", "deeper"}} {
+	for farther, want := range map[float64][]string{0: {"best", "cause", "far", "named", "deeper", "other", "lost", "long"}, 9: {"best", "cause", "deeper", "long", "named"}} {
 		cs := []candidate.Candidate{
 			item("best", .9, .5, ""), item("cause", .89, .01, "best"), item("deeper", .88, .001, "cause"), item("named", .88, .01, "named"),
-			item("other", .87, .01, "far"), item("far", .86, .001, ""), item("gone", .5, .1, ""), item("lost", .87, .1, "gone"),
+			item("other", .87, .01, "far"), item("far", .86, .001, ""), item("gone", .5, .1, ""), item("lost", .87, .1, "gone"), worth("long", .9999, .5, 250),
 		}
 		cs[6].Drop = schemas.DropOffTopic
 		p := builder.Build(pack.Request{Query: "word", Budget: 2000, Counter: counter, Farther: farther}, cs)
