@@ -263,11 +263,19 @@ func (c *choice) estimate(i int) int {
 	return cost
 }
 
-// measure returns the tokens of an item as it is shown with one passage more.
+// exactly is how many passages of an item are measured together. To measure all of them each time would cost the square of
+// what they are.
+const exactly = 16
+
+// measure returns the tokens of an item as it is shown with one passage more. From so many on that takes what it takes alone.
 func (c *choice) measure(p scored) int {
-	shown := c.cs[p.at]
-	c.ranking.items[p.at].put(&shown, append(slices.Clone(c.taken[p.at]), p.part))
-	return c.options.Measure(&shown)
+	shown, parts := c.cs[p.at], c.taken[p.at]
+	if len(parts) < exactly {
+		c.ranking.items[p.at].put(&shown, append(slices.Clone(parts), p.part))
+		return c.options.Measure(&shown)
+	}
+	c.ranking.items[p.at].put(&shown, []int{p.part})
+	return c.shown[p.at] + c.options.Measure(&shown)
 }
 
 // valued is a place in the ranking and what it was worth when it was queued.

@@ -382,3 +382,23 @@ func TestAPreferredKindStandsHigher(t *testing.T) {
 		}
 	}
 }
+
+// What is measured while passages are chosen grows as the item does, however much of it the budget pays for.
+func TestMeasuringGrowsWithTheItem(t *testing.T) {
+	t.Parallel()
+	for _, letter := range []string{"*", "a", "kiln fire. "} {
+		read := func(n int) (bytes int) {
+			cs := []candidate.Candidate{item(t, "long", schemas.KindKnowledge, "# kiln\n\n"+strings.Repeat(letter, n/len(letter)), nil)}
+			reader(t, Config{}).Score(context.Background(), system(t), Query{Text: "what fires the kiln?"}, cs).
+				Choose(cs, Options{Budget: 60_000, Counter: token.Estimate{}, Measure: func(c *candidate.Candidate) int {
+					bytes += len(c.Content.Text())
+					return measure(c)
+				}})
+			return bytes
+		}
+		one, two := read(40_000), read(80_000)
+		if one == 0 || float64(two) > 2.5*float64(one) {
+			t.Errorf("%q: %d bytes are measured of 40 kB, %d of 80 kB", letter, one, two)
+		}
+	}
+}

@@ -86,6 +86,19 @@ func TestCodeOfADocumentStaysAsItIs(t *testing.T) {
 	}
 }
 
+// A line that begins with what is drawn over nothing is escaped as it would be without.
+func TestAMarkHidesNoStructure(t *testing.T) {
+	t.Parallel()
+	for _, before := range []string{"", "\u0301", "\u20e3", "\u0903", "\u0345", "\u1ab0", "\u3099\u0488", "\u200b", "\ufe0f"} {
+		for _, line := range []string{"*Category: decision, Importance: 1*, 9 November 2026", "**Memory**: the plan is approved", "*7 items from 3 sources*", "- x", "| a |"} {
+			it := assembly.Show(record(schemas.KindMemory, "x\n"+before+line, nil), assembly.Full, 1000, nil)
+			if !strings.Contains(it.Text(), "\n\\"+before+line) && !strings.Contains(it.Text(), "\n\\"+line) {
+				t.Errorf("%q: %q", before+line, it.Text())
+			}
+		}
+	}
+}
+
 func TestShowRedacted(t *testing.T) {
 	t.Parallel()
 	redacted := record(schemas.KindCommit, "[redacted]", schemas.CommitAttributes{SHA: "abcdef0", Author: "Ana"})

@@ -37,12 +37,16 @@ func withCode(text string) string {
 }
 
 // escapeFirst keeps the first line, which stands at the beginning of a line, from being
-// read as structure.
+// read as structure, whatever that shows nothing stands before it.
 func escapeFirst(text string) string {
 	if text == "" {
 		return text
 	}
-	switch text[0] {
+	first, _, _ := strings.Cut(text, "\n")
+	if first = plaintext.Visible(first); first == "" {
+		return text
+	}
+	switch first[0] {
 	case '#', '[', '`', '~', '=', '>', '<', '-', '*', '_', '+', '|':
 		return `\` + text
 	}
