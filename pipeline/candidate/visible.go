@@ -46,7 +46,7 @@ func NewVisible(r *schemas.Record, masked bool) Visible {
 			Provenance:    schemas.Provenance{SourceURI: r.Provenance.SourceURI, Checksum: r.Provenance.Checksum},
 			SecurityLabel: r.SecurityLabel, PIIFlags: r.PIIFlags,
 			Content: r.Content, Category: r.Category, Session: r.Session, Seq: r.Seq,
-			Speaker: r.Speaker, Role: r.Role, ValidFrom: r.ValidFrom, ValidTo: r.ValidTo,
+			Speaker: shownName(r.Speaker), Role: r.Role, ValidFrom: r.ValidFrom, ValidTo: r.ValidTo,
 			Links: r.Links, Attributes: r.Attributes,
 		},
 		Position: r.Position, First: r.First, RecordedAt: r.RecordedAt, Writer: r.Author, Terms: r.Terms, Counted: r.Tokens,
@@ -56,6 +56,14 @@ func NewVisible(r *schemas.Record, masked bool) Visible {
 		v.Provenance.Checksum, v.Novelty, v.Counted = "", nil, 0
 	}
 	return v
+}
+
+// shownName is a name, "" where a reader sees nothing of it.
+func shownName(name string) string {
+	if strings.TrimSpace(plaintext.Bare(name)) == "" {
+		return ""
+	}
+	return name
 }
 
 // OtherAuthor returns who wrote an item that names another as its speaker, or that names none and whose text begins as

@@ -45,23 +45,37 @@ const mostName = 4
 func LongName(speaker string) bool { return len(strings.Fields(speaker)) > mostName }
 
 // Named reports whether a text begins like what stands before the words of a speaker: a name, what may stand in
-// brackets behind it, and a colon that is none of a time, an address or a path.
+// brackets or as a time beside it, and a colon that is none of a time or an address.
 func Named(text string) bool {
+	text = strings.TrimLeftFunc(text[:min(mostBegin, len(text))], func(r rune) bool { return unicode.IsSpace(r) || Invisible(r) })
 	first, _, _ := strings.Cut(text, "\n")
-	line := Visible(first)
-	at := strings.IndexFunc(line, isColon)
-	if at <= 0 {
-		return false
+	line := Visible(strings.Join(strings.Fields(first), " "))
+	for at := 0; at < len(line); {
+		next := strings.IndexFunc(line[at:], isColon)
+		if next < 0 {
+			return false
+		}
+		next += at
+		_, size := utf8.DecodeRuneInString(line[next:])
+		at = next + size
+		before, after := line[:next], line[at:]
+		if strings.TrimFunc(before, isMark) == "" || strings.HasPrefix(after, "//") || endsInDigit(before) && after != "" && unicode.IsDigit(rune(after[0])) {
+			continue
+		}
+		name, _, _ := strings.Cut(before, "(")
+		return !LongName(name)
 	}
-	_, size := utf8.DecodeRuneInString(line[at:])
-	if next, _ := utf8.DecodeRuneInString(line[at+size:]); next == '/' || unicode.IsDigit(next) {
-		return false
-	}
-	name, _, _ := strings.Cut(line[:at], "(")
-	return name != "" && !LongName(name)
+	return false
 }
 
+const mostBegin = 4 << 10 // bytes that are looked at for a name
+
+func endsInDigit(text string) bool { return text != "" && unicode.IsDigit(rune(text[len(text)-1])) }
+
+// isMark reports whether a character is in no word.
+func isMark(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+
 // colons are the characters that a reader takes for a colon, beside those that are one in another width.
-const colons = ":\u2236\ua789\u02d0\u02f8\u0589\u05c3"
+const colons = ":\u2236\ua789\u02d0\u02f8\u0589\u05c3\ua4fd\u1366\u1361\u1804\u0903\u2237\u205a"
 
 func isColon(r rune) bool { return strings.ContainsRune(colons, r) }
