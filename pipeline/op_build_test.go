@@ -213,7 +213,7 @@ func TestContentIsNeverInterpreted(t *testing.T) {
 			t.Errorf("content came out as\n%s", text)
 		}
 	}
-	if !strings.Contains(out.Markdown, "\n*Category: semantic*\n\n*(truncated, full memory ID: big)*") || out.TokenCount > 2000 {
+	if !strings.Contains(out.Markdown, "\n*Category: semantic*, 29 January 2026\n\n*(truncated, full memory ID: big)*") || out.TokenCount > 2000 {
 		t.Errorf("%d tokens:\n%s", out.TokenCount, out.Markdown)
 	}
 	if most := 8000; built.TokenCount > most || len(built.Context) > 6*most { // the passages that fit, whatever the memory's length

@@ -159,7 +159,7 @@ func (a *App) CheckEmbedding(ctx context.Context) Finding {
 		return f
 	}
 	if a.EmbedURL == "" && encoder.Quick() && a.embedModel() == encoder.Name {
-		f.Detail = "the table in the binary, and " + encoder.Name
+		f.Detail = "the table, and " + encoder.Name + " in the binary"
 		return f
 	}
 	words, err := OpenWords()
