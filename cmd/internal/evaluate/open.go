@@ -94,7 +94,7 @@ func (s *System) Remember(ctx context.Context, items []schemas.MemoryItem, progr
 	return s.settle(ctx, all, head.Size+int64(len(items)))
 }
 
-// settle waits until the log has so many entries, every item is indexed and every item's tokens are counted.
+// settle waits until the log has so many entries, every item is indexed and encoded, and every item's tokens are counted.
 func (s *System) settle(ctx context.Context, all scope.Scope, size int64) error {
 	for ; ; size++ { // an entry that is no item is one more to wait for
 		if _, err := s.AwaitIndexed(ctx, Tenant, size); err != nil {
@@ -107,6 +107,9 @@ func (s *System) settle(ctx context.Context, all scope.Scope, size int64) error 
 		if int64(stats.Items) >= s.stored {
 			break
 		}
+	}
+	if err := s.AwaitEncoded(ctx, Tenant); err != nil {
+		return err
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
