@@ -294,7 +294,7 @@ func ask(t *testing.T, i *testenv.Satchel, question string) packOf {
 			Results   []struct{ Metadata struct{ Position int } }
 		}
 	}
-	if err := json.Unmarshal([]byte(i.Must(t, "ask", "--json", question)), &reply); err != nil || len(reply.Payload.Results) == 0 {
+	if err := json.Unmarshal([]byte(i.Must(t, "ask", "--json", "--limit", "1", question)), &reply); err != nil || len(reply.Payload.Results) == 0 {
 		t.Fatal(err)
 	}
 	return packOf{reply.Payload.PackID, reply.Payload.Positions.Pack, reply.Payload.Results[0].Metadata.Position}

@@ -27,7 +27,7 @@ func TestPeopleRatePacks(t *testing.T) {
 		fmt.Fprintf(&days, "On day %d merchant %d sold %d crates of apples. ", day, day, 7*day%41)
 	}
 	i.Must(t, "emit", "--id", "n3", "--text", days.String()+"Then Ravi repaired the crane of the harbour.")
-	i.Must(t, "ask", "--budget", "300", "who repaired the crane of the harbour?")
+	i.Must(t, "ask", "--budget", "300", "--limit", "1", "who repaired the crane of the harbour?")
 	ask(t, i, "what colour has the door of the lake house, quetzal?")
 	ask(t, i, "when is the kiln cold?")
 	sheet, again := filepath.Join(work, "rate.csv"), filepath.Join(work, "again.csv")
