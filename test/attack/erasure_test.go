@@ -113,7 +113,7 @@ func TestWhatIsMadeOfItemsGoesWithEach(t *testing.T) {
 	}
 	record("harbour", "Ships in the harbour wait for the pilot boat")
 	from := principals[0].from()
-	request := func(words string) (pack string, shown []string) {
+	request := func(words string, limit int) (pack string, shown []string) {
 		t.Helper()
 		var r struct {
 			Payload struct {
@@ -121,20 +121,20 @@ func TestWhatIsMadeOfItemsGoesWithEach(t *testing.T) {
 				Results []struct{ ID string }
 			}
 		}
-		body := map[string]any{"meta": map[string]any{"type": "ContextRequest", "from": from}, "payload": map[string]any{"query": map[string]any{"text": words}, "token_budget": 4000}}
+		body := map[string]any{"meta": map[string]any{"type": "ContextRequest", "from": from}, "payload": map[string]any{"query": map[string]any{"text": words}, "limit": limit, "token_budget": 4000}}
 		decode(t, ask(w.conns[nc], "ctx.v1.main.request", body), &r)
 		for _, item := range r.Payload.Results {
 			shown = append(shown, item.ID)
 		}
 		return r.Payload.PackID, shown
 	}
-	other, shown := request("ships in the harbour")
+	other, shown := request("ships in the harbour", 1)
 	if !slices.Equal(shown, []string{"harbour"}) {
 		t.Fatalf("the pack of the harbour shows %v", shown)
 	}
 	const words, task = "who painted the barn door green", "Who painted the barn door green?"
 	for round := 0; len(alive) > 1; round++ {
-		_, shown := request(words)
+		_, shown := request(words, 20)
 		shown = slices.DeleteFunc(shown, func(id string) bool { return id == "harbour" }) // few items are left
 		if len(shown) != len(alive) {
 			t.Fatalf("the pack of the barn shows %v, not %v", shown, alive)
