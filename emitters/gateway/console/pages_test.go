@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -93,6 +94,9 @@ func TestLeftOutItemIsReadOnDemand(t *testing.T) {
 	s := setup(t, false)
 	s.fill()
 	s.remember(schemas.MemoryItem{ID: "harbour", Content: text("<b>Ferries</b> leave the harbour at nine." + strings.Repeat(" The tide is on the board.", 40))})
+	for i := range 8 { // a pack does not end before it has some
+		s.remember(schemas.MemoryItem{ID: fmt.Sprint("firing", i), Content: text(fmt.Sprintf("When load %d is dry, the kiln is fired by the guard of hall %d, and its door stays shut until the cones have bent.", i, i))})
+	}
 	planner := s.planner()
 	pack, shown := planner.ask("when is the kiln fired?")
 	if !strings.Contains(shown, pack+"/items/harbour") || strings.Contains(shown, "Ferries") {
