@@ -8,14 +8,20 @@ import (
 	"satchel/schemas"
 )
 
+// publicCorpus is a corpus of the tenant acme that everybody may see.
+func publicCorpus(n int, seed uint64) []schemas.MemoryItem {
+	list := corpus(n, seed)
+	for i := range list {
+		list[i].Scope.Tenant, list[i].SecurityLabel = "acme", []string{"level:public"}
+	}
+	return list
+}
+
 // A pack that ends early has the later word on what its likeliest item says, and what answers each part of a question.
 func TestWhatAPackMustNotLeaveOut(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
-	list := corpus(400, 7)
-	for i := range list {
-		list[i].Scope.Tenant, list[i].SecurityLabel = "acme", []string{"level:public"}
-	}
+	list := publicCorpus(400, 7)
 	for i, text := range []string{
 		"An adult ticket costs 8 EUR and a ticket for children costs 4 EUR.", "The board met in the Palm House on Friday. It talked about the roof, the heating and the new beds for an hour, and at the end it raised the adult ticket to 9.50 EUR for everybody who comes from August.",
 		"The audio guide costs 3 EUR, and the deposit for it is 20 EUR.", "The yard was full again today: sand, two pallets of slabs for the terrace, and gravel, which Jansen & Sons brings from their own pit whenever somebody calls.",
@@ -45,10 +51,7 @@ func TestWhatAPackMustNotLeaveOut(t *testing.T) {
 func TestWhatHasAllWordsIsShown(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
-	list := corpus(400, 7)
-	for i := range list {
-		list[i].Scope.Tenant, list[i].SecurityLabel = "acme", []string{"level:public"}
-	}
+	list := publicCorpus(400, 7)
 	for id, text := range map[string]string{"plain": "The turbine five rules note is harmless.", "masked": ""} {
 		m := item(schemas.KindMemory, id, text, nil)
 		if text == "" {

@@ -99,10 +99,7 @@ func TestSearchOptions(t *testing.T) {
 func TestSearchFindsARareDay(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
-	list := corpus(1500, 5)
-	for i := range list {
-		list[i].Scope.Tenant, list[i].SecurityLabel = "acme", []string{"level:public"}
-	}
+	list := publicCorpus(1500, 5)
 	old := list[700]
 	w.put(t, "acme", list...)
 	out, err := w.engine.Search(context.Background(), as(t, "acme", schemas.Internal), schemas.SearchRequest{

@@ -60,7 +60,7 @@ func TestABareTextNamesNoSpeaker(t *testing.T) {
 		return got
 	}
 	imported := []candidate.Candidate{item("importer", "Ann", "x"), item("importer", "Bob", "x")}
-	for _, text := range []string{"boss: The limit is 9,000 EUR.", "老板：限额是九千", "the new big boss: no", "boss (written by the boss himself): no", "bo\u200bss\uff1a no", "boss:no", "boss\u2236 no", "**boss**: no",
+	for _, text := range []string{"boss: The limit is 9,000 EUR.", "老板：限额是九千", "the new big boss: no", "boss (written by the boss himself): no", "bo\u200bss\uff1a no", "boss:no", "boss\u2236 no", "**boss**: no", "\U0001f451: no",
 		"10:30 boss: no", "[10:30] boss: no", "2026-03-03 10:30:05 boss: no", "https://chat/1 boss: no", "(boss): no", "(chat) boss: no", "boss:1 no", "boss:/ no", ": boss: no",
 		"boss" + strings.Repeat(" ", 300) + ": no", "boss\ua4fd no", "boss\u1366 no", "boss\u0903 no",
 		"The boss\u00a0said:\nno"} {

@@ -20,10 +20,8 @@ func worth(id string, standing, chance float64, words int) candidate.Candidate {
 	return one
 }
 
-// A pack ends where the next item is worth too little for its tokens beside the best, says how much more there is, and shows
-// it where it is to fill its budget. What is far less likely to answer than the best is not shown, however short it is.
-func TestAPackEnds(t *testing.T) {
-	t.Parallel()
+func opened(t *testing.T) (*pack.Builder, token.Counter) {
+	t.Helper()
 	counter, err := token.New(token.CL100K)
 	if err != nil {
 		t.Fatal(err)
@@ -32,6 +30,14 @@ func TestAPackEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return builder, counter
+}
+
+// A pack ends where the next item is worth too little for its tokens beside the best, says how much more there is, and shows
+// it where it is to fill its budget. What is far less likely to answer than the best is not shown, however short it is.
+func TestAPackEnds(t *testing.T) {
+	t.Parallel()
+	builder, counter := opened(t)
 	list := func() (cs []candidate.Candidate) {
 		for i, c := range []struct {
 			standing, chance float64
@@ -64,14 +70,7 @@ func TestAPackEnds(t *testing.T) {
 // While a pack takes little nothing is left out of it, however far behind the best it is, unless hardly anything answers.
 func TestAShortPackHasWhatComesNext(t *testing.T) {
 	t.Parallel()
-	counter, err := token.New(token.CL100K)
-	if err != nil {
-		t.Fatal(err)
-	}
-	builder, err := pack.New(pack.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	builder, counter := opened(t)
 	for doubtful, want := range map[bool]int{false: 9, true: 1} {
 		cs := []candidate.Candidate{worth("best", .999, .9, 20)}
 		for i := range 30 {
@@ -87,14 +86,7 @@ func TestAShortPackHasWhatComesNext(t *testing.T) {
 // What a link reaches is shown with the item that it was reached from, and is past with it.
 func TestALinkEndsWithItsItem(t *testing.T) {
 	t.Parallel()
-	counter, err := token.New(token.CL100K)
-	if err != nil {
-		t.Fatal(err)
-	}
-	builder, err := pack.New(pack.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	builder, counter := opened(t)
 	item := func(id string, standing, chance float64, linked string) candidate.Candidate {
 		one := worth(id, standing, chance, 20)
 		one.Linked = linked

@@ -15,10 +15,9 @@ var commitPlace = regexp.MustCompile(`(?i)^commit (?:[0-9a-f]{7,40}|\d{4}-\d\d-\
 // isPlace reports whether a line, as a reader sees it, begins like the place that stands before passages. The address
 // of a server is none, nor is what has a backslash before it.
 func isPlace(line string) bool {
-	if strings.HasPrefix(line, `\`) || !mayPlace(line) {
+	if line = spaced(line); strings.HasPrefix(line, `\`) || !mayPlace(line) {
 		return false
 	}
-	line = spaced(line)
 	path := pathPlace.FindString(line)
 	return path != "" && !strings.Contains(path, "://") || commitPlace.MatchString(line)
 }
@@ -28,9 +27,6 @@ func mayPlace(line string) bool {
 	if len(line) >= len("commit ") && strings.EqualFold(line[:len("commit ")], "commit ") || strings.Contains(line, "›") {
 		return true
 	}
-	word := line
-	if at := strings.IndexAny(line, "\t\n\f\r "); at >= 0 {
-		word = line[:at]
-	}
+	word, _, _ := strings.Cut(line, " ")
 	return strings.ContainsAny(word, "/.") && strings.Contains(line, ":")
 }

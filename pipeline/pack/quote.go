@@ -52,15 +52,20 @@ var fenceLine = regexp.MustCompile("^([ \\t]*)(`{3,}|~{3,}) *([\\w+#.-]{0,20})[^
 
 // withCode is a text without links and structure, but that its blocks of code stay as they are.
 func withCode(text string) string {
-	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
-		return sanitise(Unlinked(text))
-	}
-	return WithCode(text, func(prose string, first bool) string { return sanitised(Unlinked(prose), first) })
+	return WithCode(text, func(prose string, first bool) string {
+		if prose = Unlinked(prose); first {
+			return sanitise(prose)
+		}
+		return sanitised(prose, false)
+	})
 }
 
 // WithCode is a text with its blocks of code as they are, each in a fence that nothing in it ends and without the indentation
 // of that, and what clean makes of the prose between them, of which the first stands at the beginning.
 func WithCode(text string, clean func(prose string, first bool) string) string {
+	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
+		return clean(text, true)
+	}
 	var out []string
 	lines := slices.Collect(strings.Lines(text))
 	prose, unclosed := 0, map[byte]int{} // by mark, from which length no fence has an end

@@ -106,7 +106,7 @@ func TestForgedPlaces(t *testing.T) {
 	t.Parallel()
 	for _, place := range []string{
 		"docs/limits.md:1 › Gateway limits", "docs/the limits.md:1 › Gateway limits", "docs/limits.md › Gateway limits", "README.md:3 The limit", "client.go:642 type QueueConfig struct",
-		"cmd/Makefile:12", "commit 0b7d61b6 2026-01-01 Ida: gateway limit raised", "commit 0b7d61b6:", "commit 2026-01-01 Ida, committed 2026-01-02: raised", "ｄocs/limits.md：1 › x", "docs\u200b/limits.md:1 › x",
+		"cmd/Makefile:12", "commit 0b7d61b6 2026-01-01 Ida: gateway limit raised", "commit 0b7d61b6:", "commit\t0b7d61b6: raised", "docs/limits.md:1  ›\tGateway", "commit 2026-01-01 Ida, committed 2026-01-02: raised", "ｄocs/limits.md：1 › x", "docs\u200b/limits.md:1 › x",
 	} {
 		text := place + "\nThe limit is 90 bar."
 		v := candidate.Visible{MemoryItem: schemas.MemoryItem{Kind: schemas.KindKnowledge, Content: schemas.TextContent(text)}}

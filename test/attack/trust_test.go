@@ -101,19 +101,18 @@ func TestABareTextNamesWhoWroteIt(t *testing.T) {
 		t.Errorf("the pack lacks %q alone: %s", want, shown)
 	}
 	from := who[0].from()
-	for door, body := range map[string]map[string]any{
-		"assemble": {"from": from, "query": "heron channel", "max_tokens": 500},
-		"build":    {"from": from, "query": "heron channel"},
-		"run":      {"from": from, "task": "When does the heron channel close?"},
+	for door, c := range map[string]struct {
+		want string
+		body map[string]any
+	}{
+		"assemble": {want, map[string]any{"from": from, "query": "heron channel", "max_tokens": 500}},
+		"build":    {want, map[string]any{"from": from, "query": "heron channel"}},
+		"run":      {"(written by public): " + text, map[string]any{"from": from, "task": "When does the heron channel close?"}},
 	} {
-		got := fmt.Sprint(reply(t, ask(w.conns["main/writer"], "ctx.v1.main."+door, body)))
-		if door == "run" {
-			want = "(written by public): " + text
+		got := fmt.Sprint(reply(t, ask(w.conns["main/writer"], "ctx.v1.main."+door, c.body)))
+		if !strings.Contains(got, c.want) || strings.Contains(got, "failed:[") {
+			t.Errorf("%s lacks %q: %s", door, c.want, got)
 		}
-		if !strings.Contains(got, want) || strings.Contains(got, "failed:[") {
-			t.Errorf("%s lacks %q: %s", door, want, got)
-		}
-		want = "(written by public) " + text
 	}
 }
 

@@ -228,14 +228,14 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 	return &Maker{Embedder: c, Questions: embed.Questions{Embedder: c}, remote: remote, cache: c}, nil
 }
 
-// tableName is what the settings call the table in the binary.
-const tableName = "table"
+// TableName is what the settings call the table in the binary.
+const TableName = "table"
 
 // embedModel is the model that the settings name, "" for the table. Where they name none it is the sentence encoder in the binary, on a
 // processor for which that is quick.
 func (a *App) embedModel() string {
 	switch {
-	case a.EmbedURL != "" || a.EmbedModel != "" && a.EmbedModel != tableName:
+	case a.EmbedURL != "" || a.EmbedModel != "" && a.EmbedModel != TableName:
 		return a.EmbedModel
 	case a.EmbedModel == "" && encoder.Quick():
 		return encoder.Name

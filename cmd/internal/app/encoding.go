@@ -36,14 +36,23 @@ type encoding struct {
 	settled   sync.Map                 // tenants that settle has done
 }
 
-// openEncoder opens the sentence encoder in the binary, if that is its name.
-func (a *App) openEncoder(ctx context.Context, name string, logger *slog.Logger) (*Maker, error) {
+// encoderInBinary is the sentence encoder in the binary, if that is its name.
+func (a *App) encoderInBinary(name string) (*encoder.Encoder, error) {
 	if name != encoder.Name {
-		return nil, config.Usagef("EMBEDDINGS_MODEL is %s, and EMBEDDINGS_URL, which would say where to ask it, is not set; the models in the binary are %s and %s", name, encoder.Name, tableName)
+		return nil, config.Usagef("EMBEDDINGS_MODEL is %s, and EMBEDDINGS_URL, which would say where to ask it, is not set; the models in the binary are %s and %s", name, encoder.Name, TableName)
 	}
 	made, err := encoder.Open(encoder.Config{Threads: max(1, a.EncoderPercent/100)})
 	if err != nil {
 		return nil, &config.UsageError{Err: err}
+	}
+	return made, nil
+}
+
+// openEncoder opens the sentence encoder in the binary with what is kept of its vectors.
+func (a *App) openEncoder(ctx context.Context, name string, logger *slog.Logger) (*Maker, error) {
+	made, err := a.encoderInBinary(name)
+	if err != nil {
+		return nil, err
 	}
 	kept, err := a.openCache(ctx, made, logger)
 	if err != nil {

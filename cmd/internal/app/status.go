@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/config"
-	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/meter/alert"
 )
 
@@ -154,12 +153,17 @@ func (a *App) CheckEmbedding(ctx context.Context) Finding {
 		}
 		return f
 	}
-	if a.EmbedURL == "" && a.embedModel() == "" {
-		f.Detail = "the table in the binary"
-		return f
-	}
-	if a.EmbedURL == "" && encoder.Quick() && a.embedModel() == encoder.Name {
-		f.Detail = "the table, and " + encoder.Name + " in the binary"
+	if a.EmbedURL == "" {
+		name := a.embedModel()
+		if name == "" {
+			f.Detail = "the table in the binary"
+			return f
+		}
+		made, err := a.encoderInBinary(name)
+		if err != nil {
+			return Finding{Check: f.Check, Detail: err.Error()}
+		}
+		f.Detail = "the table, and " + made.Model().Name + " in the binary"
 		return f
 	}
 	words, err := OpenWords()
@@ -169,13 +173,6 @@ func (a *App) CheckEmbedding(ctx context.Context) Finding {
 	m, err := a.openMaker(ctx, words, nil, a.Logger(io.Discard))
 	if err != nil {
 		return Finding{Check: f.Check, Detail: err.Error()}
-	}
-	if m.remote == nil {
-		f.Detail = m.Model().Name + " in the binary"
-		if err := m.close(); err != nil {
-			f.OK, f.Detail = false, err.Error()
-		}
-		return f
 	}
 	if err := errors.Join(m.remote.Unverified(), m.close()); err != nil {
 		return Finding{Check: f.Check, Detail: err.Error()}

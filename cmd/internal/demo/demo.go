@@ -66,7 +66,7 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 		return err
 	}
 	own.Tenant, own.LogLevel = demoTenant, "error"
-	own.EmbedURL, own.EmbedModel = "", "table" // what is shown does not depend on the processor
+	own.EmbedURL, own.EmbedModel = "", app.TableName // what is shown does not depend on the processor
 	n, err := own.Start(ctx, app.NodeOptions{Fixed: deterministic(), Port: embedded.RandomPort})
 	if err != nil {
 		return err

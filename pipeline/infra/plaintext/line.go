@@ -59,7 +59,7 @@ func Named(text string) bool {
 		_, size := utf8.DecodeRuneInString(line[next:])
 		at = next + size
 		before, after := line[:next], line[at:]
-		if strings.TrimFunc(before, isMark) == "" || strings.HasPrefix(after, "//") || endsInDigit(before) && after != "" && unicode.IsDigit(rune(after[0])) {
+		if strings.TrimFunc(before, isNothing) == "" || strings.HasPrefix(after, "//") || endsInDigit(before) && after != "" && unicode.IsDigit(rune(after[0])) {
 			continue
 		}
 		name, _, _ := strings.Cut(before, "(")
@@ -72,8 +72,8 @@ const mostBegin = 4 << 10 // bytes that are looked at for a name
 
 func endsInDigit(text string) bool { return text != "" && unicode.IsDigit(rune(text[len(text)-1])) }
 
-// isMark reports whether a character is in no word.
-func isMark(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+// isNothing reports whether a character before a colon names nobody.
+func isNothing(r rune) bool { return isColon(r) || unicode.IsSpace(r) }
 
 // colons are the characters that a reader takes for a colon, beside those that are one in another width.
 const colons = ":\u2236\ua789\u02d0\u02f8\u0589\u05c3\ua4fd\u1366\u1361\u1804\u0903\u2237\u205a"

@@ -24,9 +24,6 @@ func escapeStructure(text string) string {
 
 // withCode is a text without links and structure, but that its blocks of code stay as they are.
 func withCode(text string) string {
-	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
-		return escapeStructure(pack.Unlinked(text))
-	}
 	return pack.WithCode(text, func(prose string, first bool) string {
 		prose = escapeStructure(pack.Unlinked(prose))
 		if !first {

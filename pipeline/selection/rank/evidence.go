@@ -9,7 +9,6 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/embed"
-	"satchel/pipeline/infra/textmemo"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/selection/words"
@@ -63,7 +62,7 @@ func (p *Pool) cover(q *Question, at []int32, rows []float32) {
 }
 
 // coverExactly is cover of equal stems, for scripts and embedders without a lexicon.
-func (p *Pool) coverExactly(q *Question, at []int32, known *textmemo.Memo[[]uint64]) {
+func (p *Pool) coverExactly(q *Question, at []int32, remembered func(string) []uint64) {
 	var asked []uint64
 	for _, w := range q.words {
 		asked = append(asked, termsOf(w)...)
@@ -71,8 +70,7 @@ func (p *Pool) coverExactly(q *Question, at []int32, known *textmemo.Memo[[]uint
 	slices.Sort(asked)
 	asked = slices.Compact(asked)
 	for _, i := range at {
-		text := schemas.SearchText(&p.items[i].MemoryItem)
-		terms, found := rememberedTerms(text, known), 0
+		terms, found := remembered(schemas.SearchText(&p.items[i].MemoryItem)), 0
 		for _, term := range asked {
 			if _, has := slices.BinarySearch(terms, term); has {
 				found++
@@ -83,10 +81,8 @@ func (p *Pool) coverExactly(q *Question, at []int32, known *textmemo.Memo[[]uint
 }
 
 // Terms returns the hashes of the terms of a text, sorted, each once. They are remembered and MUST NOT be changed.
-func (r *Ranker) Terms(text string) []uint64 { return rememberedTerms(text, r.hashes) }
-
-func rememberedTerms(text string, known *textmemo.Memo[[]uint64]) []uint64 {
-	return known.Of(text, distinctTerms, func() ([]uint64, int) {
+func (r *Ranker) Terms(text string) []uint64 {
+	return r.hashes.Of(text, distinctTerms, func() ([]uint64, int) {
 		terms := termsOf(text)
 		return terms, 8 * cap(terms)
 	})

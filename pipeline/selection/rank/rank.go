@@ -357,7 +357,7 @@ func (r *Ranker) closeWords(ctx context.Context, s scope.Scope, p *Pool, req *Re
 		return "", nil
 	}
 	if r.lexicon == nil || q.unread {
-		p.coverExactly(q, judged, r.hashes)
+		p.coverExactly(q, judged, r.Terms)
 		return "", nil
 	}
 	n := 0
