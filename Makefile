@@ -69,7 +69,7 @@ measurements: build ## docs/measurements.md, anew: EVAL_DATA=folder
 	$(GO) run ./test/measurements test/talk test/held $(EVAL_DATA):$(MEASURED) > docs/measurements.md.new && mv docs/measurements.md.new docs/measurements.md
 
 rot: build ## packs as the history grows and distractors are planted, against test/golden/rot.json; docs/rot.md says how to accept new figures
-	EMBEDDINGS_MODEL=table bin/satchel rot --sizes 1000,10000 --max 60 --seeds 1 --check test/golden/rot.json --out bin/rot
+	bin/satchel rot --sizes 1000,10000 --max 60 --seeds 1 --check test/golden/rot.json --out bin/rot
 
 crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost or doubled
 	SATCHEL_CRASH_TIME=$(CRASHTIME) $(GO) test -count=1 -timeout 2h -v -run TestKill ./test/fault

@@ -27,9 +27,14 @@ type System struct {
 // Tenant is whose the items of a System are.
 const Tenant = "eval"
 
-// Open starts a node for the caller's items.
+// Open starts a node for the caller's items. Where the settings name no model it has the table alone: to encode many histories
+// takes long.
 func Open(ctx context.Context, a *app.App) (*System, error) {
-	dir, _, n, err := startApart(ctx, a, false)
+	with := *a
+	if with.EmbedURL == "" && with.EmbedModel == "" {
+		with.EmbedModel = app.TableName
+	}
+	dir, _, n, err := startApart(ctx, &with, false)
 	if err != nil {
 		return nil, err
 	}

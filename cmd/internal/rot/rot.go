@@ -41,7 +41,8 @@ of the history as --context holds; its answers are in endpoint.json and decide n
 With --data the memories and questions of an evaluation set take the place of the built-in facts.
 
 Memories are published over JetStream, logged, indexed and asked for, in a temporary folder; the data folder of the
-settings is not touched. Equal flags give equal files, but for timing.json.
+settings is not touched. Equal flags give equal files, but for timing.json. Without EMBEDDINGS_MODEL the table alone makes the
+vectors.
 
 Exit code 3: a pack shows a replaced fact or an injection without its fence, or leaves out an item without naming it; or a
 point is below --check.
