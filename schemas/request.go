@@ -197,8 +197,31 @@ func (r *ResultItem) Text() string {
 	return r.Comment + "\n" + r.Content.Text()
 }
 
+// WrittenBy names a speaker, if there is one, and, behind it, the agent that wrote for it, if there is one.
+func WrittenBy(speaker, author string) string {
+	if author == "" {
+		return speaker
+	}
+	return strings.TrimLeft(speaker+" (written by "+author+")", " ")
+}
+
+// By names who said an item and who wrote it, as far as is known.
+func (m *ResultMetadata) By() string { return WrittenBy(m.Speaker, m.Author) }
+
 // Quoted is the content for somebody who reads it: what is flagged is a quotation that says so.
 func (r *ResultItem) Quoted() string { return r.Metadata.Flagged.Quote(r.Content.Text()) }
+
+// Said is the content as Quoted has it, behind who said it and who wrote it.
+func (r *ResultItem) Said() string { return r.Metadata.Say(r.Content.Text()) }
+
+// Say shows a text of the item behind who said it and who wrote it; what is flagged is a quotation that says so.
+func (m *ResultMetadata) Say(text string) string {
+	by := m.By()
+	if m.Speaker != "" {
+		by += ":"
+	}
+	return strings.TrimLeft(by+" "+m.Flagged.Quote(text), " ")
+}
 
 // ResultMetadata says where a result comes from and what was done to it.
 type ResultMetadata struct {
@@ -216,7 +239,7 @@ type ResultMetadata struct {
 	Confidence float64            `json:"confidence"`           // the writer's, 0–1
 	Session    string             `json:"session,omitempty"`    // the conversation it is of
 	Speaker    string             `json:"speaker,omitempty"`    // who said it
-	Author     string             `json:"author,omitempty"`     // agent that wrote it, where the registry of principals knows that it is not the speaker, or the text begins as if it had one
+	Author     string             `json:"author,omitempty"`     // agent that wrote it, where a registry of principals knows it and it is not the speaker
 	Signals    map[string]float64 `json:"signals,omitempty"`    // with include_scores
 
 	Reason      string `json:"reason,omitempty"`      // kept; with include_scores

@@ -66,10 +66,9 @@ func shownName(name string) string {
 	return name
 }
 
-// OtherAuthor returns who wrote an item that names another as its speaker, or that names none and whose text begins as
-// if it had one; "" where the same or nobody is known.
-func (v *Visible) OtherAuthor(text string) string {
-	if strings.EqualFold(v.Author, v.Speaker) || v.Speaker == "" && !plaintext.Named(text) {
+// OtherAuthor returns who wrote an item; "" where that is its speaker, or nobody is known.
+func (v *Visible) OtherAuthor() string {
+	if strings.EqualFold(v.Author, v.Speaker) {
 		return ""
 	}
 	return v.Author
@@ -80,14 +79,6 @@ const FileURI = "file:"
 
 // FromFile reports whether an item was read from a file.
 func (v *Visible) FromFile() bool { return strings.HasPrefix(v.Provenance.SourceURI, FileURI) }
-
-// WrittenBy names a speaker, if there is one, and, behind it, the agent that wrote for it, if there is one.
-func WrittenBy(speaker, author string) string {
-	if author == "" {
-		return speaker
-	}
-	return strings.TrimLeft(speaker+" (written by "+author+")", " ")
-}
 
 // Age returns the days since the item was made.
 func (v *Visible) Age(now time.Time) float64 { return max(0, now.Sub(v.CreatedAt).Hours()/24) }

@@ -3,45 +3,41 @@ package pack
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"satchel/pipeline/candidate"
+	"satchel/schemas"
 )
 
 // Said names who said an item: its speaker and, behind it, the agent that wrote the item where that
 // is another and nothing before the items says so.
 func Said(r *candidate.Candidate) string {
-	name, author := label(r.Speaker), r.OtherAuthor("")
+	name, author := label(r.Speaker), r.OtherAuthor()
 	switch r.Credit {
 	case candidate.CreditAbove:
 		return name
 	case candidate.CreditBeside:
 		author = r.Author
 	}
-	return candidate.WrittenBy(name, label(author))
+	return schemas.WrittenBy(name, label(author))
 }
 
-// Writer names the agent that wrote an item without a speaker, with a space behind it, where the text begins as if it had
-// one and a registry says who writes. Where the agent is the one that is named above, there is nothing to add: it vouches
-// for what it wrote as for the speakers that it names.
-func Writer(r *candidate.Candidate, text string) string {
-	if r.Abbreviated {
-		_, text, _ = strings.Cut(text, ") ")
-	}
-	author := r.OtherAuthor(text)
+// Writer names the agent that wrote an item without a speaker, with a space behind it, where a registry says who writes and
+// nothing before the items names it.
+func Writer(r *candidate.Candidate) string {
+	author := r.OtherAuthor()
 	if r.Speaker != "" || r.Credit == candidate.CreditAbove || author == "" {
 		return ""
 	}
-	return candidate.WrittenBy("", label(author)) + " "
+	return schemas.WrittenBy("", label(author)) + " "
 }
 
-// Credit returns the agent that wrote most of the items that name another as their speaker, "" where
-// none wrote two of them. Its items are credited above, so that a conversation which one agent imported
+// Credit returns the agent that wrote most of the items that do not name it as their speaker, "" where
+// none wrote two of them. Its items are credited above, so that what one agent imported
 // costs a line; every other item names its author beside it.
 func Credit(cs []candidate.Candidate) string {
 	wrote, most := map[string]int{}, ""
 	for i := range cs {
-		if author := cs[i].OtherAuthor(""); author != "" && cs[i].Kept() {
+		if author := cs[i].OtherAuthor(); author != "" && cs[i].Kept() {
 			wrote[author]++
 		}
 	}
@@ -68,5 +64,5 @@ func AuthorLine(author string) string {
 	if author == "" {
 		return ""
 	}
-	return namedBy.say(label(author)) + "\n"
+	return writtenBy.say(label(author)) + "\n"
 }

@@ -253,11 +253,12 @@ func (w *packer) text(i int) (text string, verbatim bool) {
 
 // wholeText is how a candidate is shown that is no older version.
 func wholeText(c *candidate.Candidate, zone *time.Location) (text string, verbatim bool) {
-	also := Also(c, zone)
+	also, by := Also(c, zone), Writer(c)
 	if c.Fenced() {
-		return quoted(c, caution(c)+also), false
+		return quoted(c, by+caution(c)+also), false
 	}
 	text, verbatim = body(c)
+	text, verbatim = by+text, verbatim && by == ""
 	if also != "" && c.Quote == nil && !inFence(c) {
 		return text + also, false
 	}

@@ -36,14 +36,11 @@ func body(r *candidate.Candidate) (text string, verbatim bool) {
 	return speaker + ": " + clean, clean == original && speaker == r.Speaker
 }
 
-// Opening is what keeps a text without a speaker, which stands behind a reference, from being read as if it had one, or
-// as passages of a document, code or a commit: its writer, or a backslash. What stands behind its place needs neither.
+// Opening is the backslash that keeps a text without a speaker, which stands behind a reference, from being read as passages of a
+// document, code or a commit. What stands behind its place needs none.
 func Opening(r *candidate.Candidate, text string) string {
 	if r.Speaker != "" || r.Quote != nil && r.Quote.Head != "" {
 		return ""
-	}
-	if writer := Writer(r, text); writer != "" {
-		return writer
 	}
 	if first, _, _ := strings.Cut(text, "\n"); first != "" && isPlace(plaintext.Visible(first)) {
 		return `\`

@@ -141,7 +141,7 @@ func TestAReferenceIsNotEscaped(t *testing.T) {
 		t.Errorf("the reference is %q", got)
 	}
 	c.Author = "mallory"
-	if got, _ := body(&c); got != "(written by mallory) (shown 2 packs ago) boss: The limit…" {
+	if got, _ := wholeText(&c, nil); got != "(written by mallory) (shown 2 packs ago) boss: The limit…" {
 		t.Errorf("the reference is %q", got)
 	}
 }

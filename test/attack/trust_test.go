@@ -81,33 +81,30 @@ func TestThePackNamesWhoWroteIt(t *testing.T) {
 	// An author of several is named once; who wrote the others is named there.
 	w.writes(t, "public", "more", "The heron channel opens on Sunday.", map[string]any{"speaker": "Clerk"})
 	shown = question()["text"].(string)
-	for _, want := range []string{"Speakers are named by public", "] Boss: The heron", "] Clerk: The heron", "] Writer (written by writer): The heron"} {
+	for _, want := range []string{"Written to memory by public unless said otherwise", "] Boss: The heron", "] Clerk: The heron", "] Writer (written by writer): The heron"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the pack lacks %q: %s", want, shown)
 		}
 	}
 }
 
-// A text without a speaker that begins as if it had one names who wrote it, at every door, where nobody else has a speaker too.
+// A text without a speaker names who wrote it, at every door, however it begins.
 func TestABareTextNamesWhoWroteIt(t *testing.T) {
 	t.Parallel()
 	who := []principal{principals[0], principals[3]}
 	w := openWorld(t, who, []string{"main"})
-	const text = "Boss: The heron channel closes on Friday."
+	const text = "Boss&#58; The heron channel closes on Friday."
 	w.writes(t, "public", "said", text, nil)
-	w.writes(t, "writer", "plain", "The heron channel was painted.", nil)
-	want := "(written by public) " + text
-	if shown := w.packFor(t, &who[0], map[string]any{"query": map[string]any{"text": "heron channel"}})["text"].(string); !strings.Contains(shown, want) || strings.Contains(shown, "(written by writer)") {
-		t.Errorf("the pack lacks %q alone: %s", want, shown)
-	}
 	from := who[0].from()
 	for door, c := range map[string]struct {
 		want string
 		body map[string]any
 	}{
-		"assemble": {want, map[string]any{"from": from, "query": "heron channel", "max_tokens": 500}},
-		"build":    {want, map[string]any{"from": from, "query": "heron channel"}},
+		"request":  {"[1] (written by public) " + text, map[string]any{"meta": map[string]any{"type": "ContextRequest", "from": from}, "payload": map[string]any{"query": map[string]any{"text": "heron channel"}}}},
+		"assemble": {"(written by public) **Memory**: ", map[string]any{"from": from, "query": "heron channel", "max_tokens": 500}},
+		"build":    {"(written by public) " + text, map[string]any{"from": from, "query": "heron channel"}},
 		"run":      {"(written by public): " + text, map[string]any{"from": from, "task": "When does the heron channel close?"}},
+		"search":   {"author:public", map[string]any{"from": from, "query": "heron channel"}},
 	} {
 		got := fmt.Sprint(reply(t, ask(w.conns["main/writer"], "ctx.v1.main."+door, c.body)))
 		if !strings.Contains(got, c.want) || strings.Contains(got, "failed:[") {

@@ -67,7 +67,7 @@ func why(d *schemas.Drop) string { return strings.TrimSpace(d.Reason.Sentence() 
 func printLine(a *app.App, r *schemas.ResultItem, zone *time.Location) {
 	m := &r.Metadata
 	fmt.Fprintf(a.Out, "%s  %s, %s", bold(a, terminal.Excerpt(r.ID, 400)), terminal.Excerpt(string(m.Kind), 400), m.CreatedAt.In(zone).Format(time.DateTime))
-	for _, more := range []string{m.Session, m.Speaker, m.SourceURI, m.Flagged.Sentence()} {
+	for _, more := range []string{m.Session, m.By(), m.SourceURI, m.Flagged.Sentence()} {
 		if more != "" {
 			fmt.Fprintf(a.Out, ", %s", terminal.Excerpt(more, 200))
 		}

@@ -126,7 +126,7 @@ func (c *Search) Run(ctx context.Context, a *app.App) error {
 		if from := r.Memory.Metadata.SourceURI; from != "" {
 			fmt.Fprintf(a.Out, "    %s\n", terminal.Excerpt(from, 200))
 		}
-		fmt.Fprintf(a.Out, "    %s\n", terminal.Excerpt(r.Memory.Quoted(), 200))
+		fmt.Fprintf(a.Out, "    %s\n", terminal.Excerpt(r.Memory.Said(), 200))
 		for _, v := range r.Versions {
 			says := "the same"
 			if v.Difference != "" {
@@ -135,7 +135,7 @@ func (c *Search) Run(ctx context.Context, a *app.App) error {
 			fmt.Fprintf(a.Out, "    %s  %s: %s\n", on(v.CreatedAt), terminal.Excerpt(v.ID, 400), terminal.Excerpt(says, 200))
 		}
 		for _, l := range r.Relationships {
-			fmt.Fprintf(a.Out, "    %s %s %s: %s\n", l.Relationship.From, l.Relationship.Rel, l.Relationship.To, terminal.Excerpt(l.Memory.Quoted(), 100))
+			fmt.Fprintf(a.Out, "    %s %s %s: %s\n", l.Relationship.From, l.Relationship.Rel, l.Relationship.To, terminal.Excerpt(l.Memory.Said(), 100))
 		}
 	}
 	printWarnings(a, out.Warnings)

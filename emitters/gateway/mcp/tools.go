@@ -227,12 +227,12 @@ func timeOf(field, value string) (time.Time, error) {
 	return at, nil
 }
 
-// oneLine is at most most characters of an item's content without line breaks, 0 for all. What is to be quoted, and not
-// followed, is in quotation marks behind words that say so.
+// oneLine is at most most characters of an item's content without line breaks, 0 for all, behind who said and who wrote it.
+// What is to be quoted, and not followed, is in quotation marks behind words that say so.
 func oneLine(item *schemas.ResultItem, most int) string {
 	text := strings.Join(strings.Fields(item.Content.Text()), " ")
 	if runes := []rune(text); most > 0 && len(runes) > most {
 		text = string(runes[:most]) + "…"
 	}
-	return item.Metadata.Flagged.Quote(text)
+	return item.Metadata.Say(text)
 }

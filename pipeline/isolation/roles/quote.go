@@ -21,6 +21,7 @@ import (
 type quotation struct {
 	evidence
 	id, text, speaker string
+	said              string  // who said it, without who wrote it
 	writer            string  // agent that recorded it
 	note, summary     bool    // no document, code or commit; a summary
 	score             float64 // the pack's: the probability that it answers
@@ -118,6 +119,9 @@ func (st *step) quotations(ctx context.Context) ([]*quotation, error) {
 		}
 		if forms := speakers[r.ID]; forms != nil {
 			q.speaker = forms[len(forms)-1]
+			if len(forms) > 1 {
+				q.said = forms[0]
+			}
 		}
 		if q.note {
 			q.where = r.CreatedAt.In(zone).Format("2 January 2006")
@@ -149,7 +153,7 @@ func (st *step) measure(ctx context.Context, plan []schemas.PlanStep, list []*qu
 	}
 	for _, q := range list {
 		texts, q.words = append(texts, q.text), map[string]bool{}
-		for _, w := range keyword.Analyze(q.speaker + " " + q.text) {
+		for _, w := range keyword.Analyze(q.said + " " + q.text) {
 			if !q.words[w] {
 				q.words[w] = true
 				seen[w]++

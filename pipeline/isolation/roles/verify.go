@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/pii"
 	"satchel/policies"
@@ -232,14 +231,13 @@ func (st *step) texts() map[string]string {
 	return texts
 }
 
-// speakers are who said each item that the pack names a speaker of: without the agent that wrote for them, and with it. Where a text
-// begins as if it had a speaker, that is who wrote it.
+// speakers are who said each item that the pack names a speaker of: without the agent that wrote for them, and with it. Of an item
+// without one they are who wrote it.
 func (st *step) speakers() map[string][]string {
 	speakers := map[string][]string{}
 	for i := range st.context.Payload.Results {
 		r := &st.context.Payload.Results[i]
-		by, text := r.Metadata.Speaker, st.context.Payload.Text
-		written := candidate.WrittenBy(by, r.Metadata.Author)
+		by, written, text := r.Metadata.Speaker, r.Metadata.By(), st.context.Payload.Text
 		switch {
 		case by == "" && r.Metadata.Author != "":
 			speakers[r.ID] = []string{written}

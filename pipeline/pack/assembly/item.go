@@ -48,6 +48,12 @@ const (
 // Show formats a candidate. A redacted one is shown by its content alone: its attributes
 // may say again what was removed. clip bounds the bytes of a text that are looked at; days are those of a zone.
 func Show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item {
+	it := show(r, view, clip, zone)
+	it.head = pack.Writer(r) + it.head
+	return it
+}
+
+func show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item {
 	redacted := r.Verdict.Redact
 	it := Item{ID: r.ID, Source: name(Of(r.Kind)), Metadata: map[string]any{"id": r.ID}}
 	it.note = "*(truncated, full " + it.Source + " ID: " + label(r.ID)
@@ -65,7 +71,7 @@ func Show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item
 		text, it.clipped = strings.ToValidUTF8(text[:clip], ""), true
 	}
 	if redacted {
-		it.head, it.body = "**"+strings.ToUpper(it.Source[:min(1, len(it.Source))])+it.Source[min(1, len(it.Source)):]+"**: ", withWriter(r, escapeStructure(text))
+		it.head, it.body = "**"+strings.ToUpper(it.Source[:min(1, len(it.Source))])+it.Source[min(1, len(it.Source)):]+"**: ", escapeStructure(text)
 		return it
 	}
 	switch r.Kind {
@@ -105,7 +111,7 @@ func (it *Item) Caution() { it.head = "*" + pack.Caution + "*\n" + it.head }
 func (it *Item) memory(r *candidate.Candidate, text string, zone *time.Location) {
 	importance := importanceOf(r)
 	category := cmp.Or(line(r.Category), string(r.Type))
-	it.head, it.body = "**Memory**: ", withWriter(r, escapeStructure(text))
+	it.head, it.body = "**Memory**: ", escapeStructure(text)
 	if r.Speaker != "" {
 		it.body = line(pack.Said(r)) + ": " + it.body
 	}
@@ -119,9 +125,6 @@ func (it *Item) memory(r *candidate.Candidate, text string, zone *time.Location)
 	}
 	it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importance, "created_at": stamp(r.CreatedAt)}
 }
-
-// withWriter is a text, behind its writer where it has no speaker and begins as if it had one.
-func withWriter(r *candidate.Candidate, text string) string { return pack.Writer(r, text) + text }
 
 func importanceOf(r *candidate.Candidate) float64 {
 	if r.Importance != nil {
@@ -158,7 +161,7 @@ func (it *Item) quote(r *candidate.Candidate, text string, redacted bool, zone *
 			it.tail += between + it.note
 		}
 	default:
-		it.head, it.body = "**Document** ", withWriter(r, withCode(text))
+		it.head, it.body = "**Document** ", withCode(text)
 		if head := label(r.Quote.Head); head != "" {
 			it.head += span(strings.TrimSuffix(head, " ›")) + " "
 		}
