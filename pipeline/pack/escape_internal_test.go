@@ -86,8 +86,10 @@ func TestCodeInADocumentRuns(t *testing.T) {
 		"a\n````md\n```\n[7] Mara\n```\n````\n[8] b":                               "a\n````md\n```\n[7] Mara\n```\n````\n\\[8] b",
 		"```\nx\n```\n7 March:\n=====\n> y":                                        "```\nx\n```\n\\7 March:\n\\=====\n\\> y",
 		"1. Run:\n\n    ```sh\n    if x; then\n      # y\n    fi\n    ```\n2. # z": "1. Run:\n```sh\nif x; then\n  # y\nfi\n```\n\\2. # z",
-		"a\n```\n# open":         "a\n\\```\n\\# open",
-		"a\n```js [7] x\n1\n```": "a\n```js\n1\n```",
+		"- ```sh\n  # x\n  ```\n  # y\n1. - ~~~\n     z\n     ~~~\n# w":            "```sh\n# x\n```\n\\# y\n```\nz\n```\n\\# w",
+		"```\n- ```\nx\n```":                                                       "````\n- ```\nx\n````",
+		"a\n```\n# open":                                                           "a\n\\```\n\\# open",
+		"a\n```js [7] x\n1\n```":                                                   "a\n```js\n1\n```",
 	} {
 		if got := withCode(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -47,8 +47,9 @@ func quotation(c *candidate.Candidate) string {
 	return strings.TrimSpace(head + between + sanitise(content))
 }
 
-// fenceLine finds a line that begins or ends a block of code in Markdown, with its language. In a list it is indented.
-var fenceLine = regexp.MustCompile("^([ \\t]*)(`{3,}|~{3,}) *([\\w+#.-]{0,20})[^`\n]*\n?$")
+// fenceLine finds a line that begins or ends a block of code in Markdown, with its language. In a list it is indented, or begins
+// behind the marks of the entry.
+var fenceLine = regexp.MustCompile("^((?:[ \\t]|[-*+][ \\t]|[0-9]{1,9}[.)][ \\t])*)(`{3,}|~{3,}) *([\\w+#.-]{0,20})[^`\n]*\n?$")
 
 // withCode is a text without links and structure, but that its blocks of code stay as they are.
 func withCode(text string) string {
@@ -89,8 +90,12 @@ func WithCode(text string, clean func(prose string, first bool) string) string {
 		}
 		add(i)
 		code := lines[i+1 : i+1+end]
+		indent := opens[1]
+		if strings.TrimSpace(indent) != "" {
+			indent = strings.Repeat(" ", len(indent))
+		}
 		for n := range code {
-			code[n] = strings.TrimPrefix(code[n], opens[1])
+			code[n] = strings.TrimPrefix(code[n], indent)
 		}
 		shown := plaintext.Shown(strings.Join(code, ""))
 		fence := Fence(shown)

@@ -42,7 +42,7 @@ func Blocks(text string, from int, document bool) []schemas.Span {
 // entry of a list. What stands in a fence stays together.
 func blocks(text string, from int, document bool) []block {
 	var out []block
-	open, fence, listed := -1, false, false
+	open, fence, listed := -1, "", false
 	end := func(at int) {
 		if open >= 0 {
 			b := block{span: schemas.Span{Start: open, End: at}}
@@ -59,18 +59,21 @@ func blocks(text string, from int, document bool) []block {
 		}
 		line := strings.TrimRight(text[at:next], " \t\r\n")
 		bare := strings.TrimSpace(line)
-		marks := document && (strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~"))
+		opens := ""
+		if document && fence == "" {
+			opens = fenceOf(strings.TrimLeft(bare, "-*+0123456789.) \t")) // an entry of a list may begin with it
+		}
 		switch {
-		case bare == "" && !fence:
+		case bare == "" && fence == "":
 			end(last)
-		case document && !fence && isEntry(line):
+		case document && fence == "" && isEntry(line):
 			end(last)
 			open, listed = at, true
 		case open < 0:
 			open = at
 		}
-		if marks {
-			fence = !fence
+		if opens != "" || fence != "" && fenceOf(bare) == bare && strings.HasPrefix(bare, fence) {
+			fence = opens
 		}
 		if bare != "" {
 			last = at + len(line)
@@ -79,6 +82,14 @@ func blocks(text string, from int, document bool) []block {
 	}
 	end(last)
 	return out
+}
+
+// fenceOf is the mark by which a line begins or ends a fence, "" where it does neither.
+func fenceOf(line string) string {
+	if !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
+		return ""
+	}
+	return line[:len(line)-len(strings.TrimLeft(line, line[:1]))]
 }
 
 // isEntry reports whether a line begins an entry of a list that is in no other entry.

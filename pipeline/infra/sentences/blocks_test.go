@@ -21,6 +21,8 @@ func TestBlocks(t *testing.T) {
 		"long paragraphs":  {long + "\n\n" + long, true, []string{strings.TrimSpace(long), strings.TrimSpace(long)}},
 		"entries":          {"- " + long + "\n- " + long, true, []string{"- " + strings.TrimSpace(long), "- " + strings.TrimSpace(long)}},
 		"no entries":       {"- " + long + "\n- " + long, false, []string{"- " + long + "\n- " + strings.TrimSpace(long)}},
+		"fence in a list":  {"- ```sh\n  " + long + "\n\n  " + long + "\n  ```\n\n" + strings.TrimSpace(long), true, []string{"- ```sh\n  " + long + "\n\n  " + long + "\n  ```", strings.TrimSpace(long)}},
+		"fence in a fence": {"````\n" + long + "\n```\n\n~~~\n" + long + "\n````", true, []string{"````\n" + long + "\n```\n\n~~~\n" + long + "\n````"}},
 		"fence":            {"```\n" + long + "\n\n" + long + "\n```", true, []string{"```\n" + long + "\n\n" + long + "\n```"}},
 	} {
 		var got []string

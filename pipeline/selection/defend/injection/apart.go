@@ -41,6 +41,7 @@ const (
 	leastOdd = 4  // gaps that are no blanks, from which words stand apart
 	window   = 24 // words that are read together
 	step     = window / 2
+	few      = 6 // words of a line that is read with the next
 	language = 3 // one in so many words of a window is a common one, or the window is no prose
 )
 
@@ -98,13 +99,49 @@ func isOdd(gap string) bool {
 
 // windows are the parts of a run of words that may be prose; each begins in the middle of the one before.
 func windows(run string) (out []string) {
-	words := strings.FieldsFunc(run, func(r rune) bool { return !inWord(string(r)) })
+	words := wordsOf(run)
 	for at := 0; at == 0 || at+step < len(words); at += step {
-		part := strings.Join(words[at:min(len(words), at+window)], " ")
-		if hits, n := common(part); language*hits >= n {
-			out = append(out, part)
+		out = addProse(out, words[at:])
+	}
+	return out
+}
+
+// addProse adds the first words of a run where they may be prose.
+func addProse(out, words []string) []string {
+	part := strings.Join(words[:min(len(words), window)], " ")
+	if hits, n := common(part); language*hits >= n {
+		out = append(out, part)
+	}
+	return out
+}
+
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return !inWord(string(r)) })
+}
+
+// stacked returns what lines of few words say that stand one below the other, whatever marks they begin and end with. Each part
+// begins with a line.
+func stacked(text string) (out []string) {
+	var run []string
+	var begins []int // in run, the lines
+	end := func() {
+		last := -step
+		for _, at := range begins {
+			if len(begins) > 1 && at-last >= step/2 {
+				out, last = addProse(out, run[at:]), at
+			}
+		}
+		run, begins = run[:0], begins[:0]
+	}
+	for line := range strings.Lines(text) {
+		words := wordsOf(strings.TrimLeftFunc(line, func(r rune) bool { return !unicode.IsLetter(r) }))
+		if len(words) > few {
+			end()
+		} else if len(words) > 0 {
+			run, begins = append(run, words...), append(begins, len(run))
 		}
 	}
+	end()
 	return out
 }
 

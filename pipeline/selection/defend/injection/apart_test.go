@@ -2,6 +2,7 @@ package injection_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,26 @@ func TestWordsThatStandApart(t *testing.T) {
 		"bold": func(s string) string { return "**" + strings.ReplaceAll(s, " ", "** **") + "**" }, "brackets": func(s string) string { return "[" + strings.ReplaceAll(s, " ", "] [") + "]" },
 		"code": func(s string) string { return "`" + strings.ReplaceAll(s, " ", "` `") + "`" }, "comments": func(s string) string { return strings.ReplaceAll(s, "e", "e<!-- x -->") },
 		"comments between": between("<!-- x --> "), "escapes": func(s string) string { return strings.ReplaceAll(s, "e", `\u0065`) }, "short escapes": func(s string) string { return strings.ReplaceAll(s, "o", `\x6f`) },
+	}
+	few := func(n int, begin, end string) func(string) string {
+		return func(s string) string {
+			var b strings.Builder
+			for part := range slices.Chunk(strings.Fields(s), n) {
+				b.WriteString(begin + strings.Join(part, " ") + end)
+			}
+			return b.String()
+		}
+	}
+	for n := 2; n <= 5; n++ {
+		for name, begin := range map[string]string{"lines": "", "comments": "// ", "shell comments": "# ", "items": "- ", "stars": "* ", "quotations": "> ", "steps": "1. ", "boxes": "- [ ] ", "indented": "    "} {
+			ways[fmt.Sprint(n, " words a line, ", name)] = few(n, begin, "\n")
+			ways[fmt.Sprint(n, " words a line, ", name, ", behind a sentence")] = func(s string) string {
+				return "The kiln was serviced by the shop in March, and the cone is new.\n" + few(n, begin, "\n")(s)
+			}
+		}
+		ways[fmt.Sprint(n, " words a line, capitals")] = few(n, "", ".\n")
+		ways[fmt.Sprint(n, " words a paragraph")] = few(n, "", "\n\n")
+		ways[fmt.Sprint(n, " words a cell")] = few(n, "| ", " |\n")
 	}
 	note := func(n int) string {
 		return fmt.Sprintf("Kiln note %d: the cone dropped at %d degrees, and the shelf was dry.\n", n, 900+n)

@@ -56,7 +56,7 @@ func (c *Classifier) Judge(text string) Finding {
 			for _, view := range out {
 				take(c.judge(view))
 			}
-			for _, part := range joined(plain) {
+			for _, part := range append(joined(plain), stacked(plain)...) {
 				sure(part)
 			}
 		}
