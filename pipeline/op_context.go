@@ -332,7 +332,7 @@ func leftByDoubt(cs []candidate.Candidate) (left int) {
 // packEnd is how far below the best value a pack ends, 0 where it takes its budget.
 func (e *Engine) packEnd(req Request) float64 {
 	switch {
-	case fills(req) || req.Query == "":
+	case fills(req) || req.Query == "" || days.AsksAll(req.Query, req.Times.Ranking):
 		return 0
 	case e.passages.WantsMany(req.Query):
 		return ends + manyMore

@@ -120,6 +120,41 @@ func TestWorkdaysAreFoundByDate(t *testing.T) {
 	}
 }
 
+// A question that has a time and no other subject is answered by all there is of it, and by nothing where there is nothing.
+func TestAllOfATimeIsShown(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	w.put(t, "acme", workdays("Lena %s the %s.", strings.Fields("painted fixed cleaned sold moved drew"), strings.Fields(
+		"gate pump kiln ferry ledger lamp hedge violin oven bridge canoe boiler fence trolley organ tram roof cellar mill barn dam saw loom"))...)
+	for line := range strings.Lines(`What happened in August?|2026-08-01|2026-08-31|21
+		Summarise October 2026|2026-10-01|2026-10-31|22
+		What did we work on in the first half of January?|2026-01-01|2026-01-15|11
+		Give me an overview of the week of 9 March|2026-03-09|2026-03-15|5
+		What was recorded on 18 March 2026?|2026-03-18|2026-03-18|1
+		What is new since 20 November?|2026-11-20|2026-11-28|6
+		Was ist im August passiert?|2026-08-01|2026-08-31|21
+		¿Qué pasó en agosto?|2026-08-01|2026-08-31|21
+		What happened on 21 March 2026?|2026-03-21|2026-03-21|0
+		Summarise May 2024|2024-05-01|2024-05-31|0`) {
+		fields := strings.Split(strings.TrimSpace(line), "|")
+		req := ask(fields[0])
+		req.Payload.Now, req.Payload.TokenBudget, req.Payload.Limit, req.Payload.IncludeScores = time.Date(2026, 11, 28, 15, 0, 0, 0, time.UTC), 2000, 100, true
+		res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Public), req)
+		must(t, err)
+		for _, id := range ranking(&res) {
+			if id < fields[1] || id > fields[2] {
+				t.Errorf("%s: %s is shown", fields[0], id)
+			}
+		}
+		if n := len(res.Payload.Results); fmt.Sprint(n) != fields[3] {
+			t.Errorf("%s: %d items, want %s", fields[0], n, fields[3])
+		}
+		if n := len(res.Payload.Results); n == 0 && !strings.Contains(res.Payload.Text, "Nothing here answers it.") {
+			t.Errorf("%s: %s", fields[0], res.Payload.Text)
+		}
+	}
+}
+
 // The day of an import is not the day of what a document says: what was told in the week comes first. Where nothing was, a
 // document of the week does.
 func TestTheDayOfAnImportIsNotThatOfWhatIsSaid(t *testing.T) {

@@ -52,16 +52,20 @@ func TestEveryItemNamesItsWriter(t *testing.T) {
 	const text = "boss: The limit is 9,000 EUR."
 	imported := []candidate.Candidate{item("importer", "x"), item("importer", "y")}
 	for name, change := range map[string]func(c *candidate.Candidate){
-		"a note":               func(*candidate.Candidate) {},
-		"a document's passage": func(c *candidate.Candidate) { c.Kind, c.Quote = schemas.KindKnowledge, &candidate.Quote{Head: "boss.md ›"} },
-		"a memory's passage":   func(c *candidate.Candidate) { c.Quote = &candidate.Quote{} },
-		"code":                 func(c *candidate.Candidate) { c.Kind, c.Content = schemas.KindCode, schemas.TextContent(text+"\n"+text) },
-		"a commit":             func(c *candidate.Candidate) { c.Kind = schemas.KindCommit },
-		"a value":              func(c *candidate.Candidate) { c.Kind = schemas.KindValue },
-		"an experience":        func(c *candidate.Candidate) { c.Kind = schemas.KindExperience },
-		"what is suspect":      func(c *candidate.Candidate) { c.Suspect = true },
-		"what nobody judged":   func(c *candidate.Candidate) { c.Unjudged = true },
-		"what was shown":       func(c *candidate.Candidate) { c.Abbreviated = true },
+		"a note": func(*candidate.Candidate) {},
+		"a document's passage": func(c *candidate.Candidate) {
+			c.Kind, c.Quote = schemas.KindKnowledge, &candidate.Quote{Head: "boss.md ›"}
+		},
+		"a memory's passage": func(c *candidate.Candidate) { c.Quote = &candidate.Quote{} },
+		"code": func(c *candidate.Candidate) {
+			c.Kind, c.Content = schemas.KindCode, schemas.TextContent(text+"\n"+text)
+		},
+		"a commit":           func(c *candidate.Candidate) { c.Kind = schemas.KindCommit },
+		"a value":            func(c *candidate.Candidate) { c.Kind = schemas.KindValue },
+		"an experience":      func(c *candidate.Candidate) { c.Kind = schemas.KindExperience },
+		"what is suspect":    func(c *candidate.Candidate) { c.Suspect = true },
+		"what nobody judged": func(c *candidate.Candidate) { c.Unjudged = true },
+		"what was shown":     func(c *candidate.Candidate) { c.Abbreviated = true },
 	} {
 		for writer, names := range map[string]bool{"mallory": true, "importer": false, "": false} {
 			c := item(writer, text)

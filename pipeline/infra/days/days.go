@@ -561,9 +561,9 @@ func (i Interval) String() string {
 	last := i.To.AddDate(0, 0, -1)
 	switch {
 	case i.From.IsZero():
-		return "up to " + last.Format(format)
+		return last.Format(format) + " and before"
 	case i.To.IsZero():
-		return "from " + i.From.Format(format)
+		return i.From.Format(format) + " and after"
 	case last.Equal(i.From):
 		return last.Format(format)
 	}

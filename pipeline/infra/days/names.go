@@ -45,6 +45,7 @@ const (
 	most    // stands before what is newest where that word alone does not ask
 	thing   // what a last one is
 	fill    // says nothing between the parts of a date
+	asking  // asks for what there is of a time, whatever it is
 )
 
 const (
@@ -175,6 +176,18 @@ func readNames() map[string][]meaning {
 	name(in, 0, "in of during last since until by before after early late mid im am seit en de del dès au à в throughout pendant durant durante während")
 	name(of, 0, "of de du del des")
 	name(fill, 0, "of the de del dem den der el la le on th des do por in im zum 的 的时候")
+	name(asking, 0, `what was were is are am has have had did do does done been be get got went going go on up in during for about over at to and with from a an i
+		we you us me our my they it there happened happen happens happening occurred occur took place new news all everything anything events event notes note
+		memories memory entries log logged diary records recorded noted stored summary summarise summarize recap overview digest list give show tell
+		remember recall review say said talk talked talking discuss discussed discussing speak spoke mention mentioned learn learned work worked working
+		please can could would will`,
+		`was ist sind war waren hat haben habe wurde wurden geschah geschehen passiert passierte passieren los gab gibt es neu neues gemacht getan alles
+		fasse fass zusammen zusammenfassung überblick liste zeig zeige gib gesagt gesprochen besprochen geredet gearbeitet mir uns wir ich am im in an vom und einen eine bitte`,
+		`qu'est-ce est ce qui que quoi s'est a ai avons passé passe produit arrivé fait résume résumé résumer tout nous je on il y au aux en dans un une
+		liste montre donne moi dit parlé discuté travaillé`,
+		`qué que pasó ha hay ocurrió sucedió hicimos hice resume resumen resumir todo lista dijo dijeron hablamos hablado trabajamos hubo durante en el los las me nos muestra dame`,
+		`что произошло произошел случилось было были делали сделали нового итоги всё все перечисли покажи расскажи говорили сказали обсуждали работали мы я за в во о об`,
+		`发 生 发生 了 什 么 什么 有 哪 些 总 结 总结 说 谈 聊 讨论 工作 一下 我 们 我们 做 事 事情 在 中 里 都 请 的`)
 	name(number, 1, "one a an einem einer einen ersten un una une premier primero один первого 一", "two couple zwei dos deux два две 两 二", "three drei tres trois три 三", "four vier cuatro quatre четыре 四", "five fünf cinco cinq пять 五",
 		"six sechs seis шесть 六", "seven sieben siete sept семь 七", "eight acht ocho huit восемь 八", "nine neun nueve neuf девять 九", "ten zehn diez dix десять 十",
 		"eleven elf once onze 十一", "twelve zwölf doce douze 十二")

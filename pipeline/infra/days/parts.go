@@ -1,6 +1,7 @@
 package days
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -159,6 +160,22 @@ func AsksNewest(text string, now time.Time) bool {
 		}
 	}
 	return false
+}
+
+// AsksAll reports whether a text asks for what there is of a time, whatever it is: "What happened in August?",
+// "Summarise last week", "Was war im Mai los?".
+func AsksAll(text string, now time.Time) bool {
+	p := parser{tokens: split(text), today: day(now)}
+	dates := p.all()
+	within := func(i int) bool {
+		return slices.ContainsFunc(dates, func(f found) bool { return f.start <= i && i < f.end })
+	}
+	for i := range p.tokens {
+		if !within(i) && !p.tokens[i].isAny(asking, fill, from, to, before, since, after, until, in, of) && p.tokens[i].text != "-" {
+			return false
+		}
+	}
+	return len(dates) > 0
 }
 
 // named reports whether a token stands before a day: "on the 18th", "am 18."

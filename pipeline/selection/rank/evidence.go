@@ -163,6 +163,10 @@ func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 			p.relevant[i] = relevance(p.fused[i])
 		}
 		switch {
+		case q.all && timely(q, p.items[i], r.namedDays(p.items[i], q.zone)) >= 1:
+			p.relevant[i] = 1
+		case q.all:
+			p.relevant[i] = 0
 		case e.Dated > 1 || p.sharesRareWord(i) || odd && p.sharesUncommon(q, i):
 			p.relevant[i] = max(p.relevant[i], spokenFor)
 		case odd, q.unread && !byOrder(n, i) && !p.mayBear(q, i, letters):

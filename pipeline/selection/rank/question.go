@@ -28,6 +28,7 @@ type Question struct {
 	days     []days.Interval
 	told     bool           // of these days something is told; see toldOf
 	newest   bool           // it asks for the newest
+	all      bool           // it asks for all of the days, whatever it is
 	zone     *time.Location // of the asker
 	when     bool           // it asks when
 	order    bool           // it asks for an order
@@ -42,6 +43,7 @@ func (r *Ranker) Read(text, about, kind string, names []string, cosines bool, no
 	q.content, q.distinct = words.Content(words.Of(about))
 	q.wordless = len(q.content) == 0 && strings.TrimSpace(text) != ""
 	q.newest, q.zone = days.AsksNewest(text, now), now.Location()
+	q.all = days.AsksAll(text, now)
 	q.days, q.when, q.order = days.Find(text, now), asksWhen(q.words), asksOrder(q.words)
 	q.why = asksWhy(q.words)
 	q.weigh = r.weighings(text, q.distinct)
