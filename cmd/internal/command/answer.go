@@ -64,6 +64,9 @@ func (c *Answer) Run(ctx context.Context, a *app.App) error {
 
 // PrintAnswer prints a verified answer, what it cites, and what each role said.
 func PrintAnswer(w io.Writer, r *schemas.RunReply) {
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "warning  %s\n", warning)
+	}
 	switch {
 	case r.Answer != nil && len(r.Answer.Sentences) == 0 && r.Metrics.TokenActual == 0:
 		fmt.Fprintln(w, "The context is empty, so there is nothing to answer from.")
@@ -85,9 +88,6 @@ func PrintAnswer(w io.Writer, r *schemas.RunReply) {
 	}
 	for _, f := range r.Findings {
 		fmt.Fprintf(w, "anomaly  %s, %s: %s, the limit is %s (%s)\n", f.Anomaly, f.Subject, plainNumber(f.Value), plainNumber(f.Limit), f.Detail)
-	}
-	for _, warning := range r.Warnings {
-		fmt.Fprintf(w, "warning  %s\n", warning)
 	}
 }
 

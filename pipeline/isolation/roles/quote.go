@@ -30,6 +30,7 @@ type quotation struct {
 	words             map[string]bool
 	vector            []float32
 	near              []float64 // to each step of the plan
+	alike             int       // other notes that are about the same, or of the same form
 }
 
 // extract answers with what the pack shows, word for word, in the order of the scores: each quotation for the step that it is
@@ -178,6 +179,13 @@ func (st *step) measure(ctx context.Context, plan []schemas.PlanStep, list []*qu
 			q.near = append(q.near, (common/whole+max(0, cosine(vectors[s], q.vector)))/2)
 		}
 	}
+	for i, q := range list {
+		for _, other := range list[:i] {
+			if q.note && other.note && cosine(q.vector, other.vector) >= leastSame {
+				q.alike, other.alike = q.alike+1, other.alike+1
+			}
+		}
+	}
 	return nil
 }
 
@@ -256,9 +264,10 @@ func (q *quotation) isOf(asked []days.Interval, zone *time.Location) bool {
 	return false
 }
 
-// replaces reports whether a note is later than another about the same thing, of the same writer, and is trusted no less.
+// replaces reports whether a note is later than another about the same thing, of the same writer, and is trusted no less. Where many
+// are alike, as tickets are, each is about another thing.
 func (q *quotation) replaces(other *quotation) bool {
-	return q.note && other.note && q.writer == other.writer && q.made.After(other.made) && q.trust >= other.trust &&
+	return other.alike <= mostVersions && q.note && other.note && q.writer == other.writer && q.made.After(other.made) && q.trust >= other.trust &&
 		cosine(q.vector, other.vector) >= leastSame
 }
 

@@ -214,6 +214,40 @@ func TestTheNewestIsGiven(t *testing.T) {
 	}
 }
 
+// TestLookAlikesAreNoChanges: of notes of one form, each about another thing, the one that is asked for comes first, and none is
+// said to be a later note about the same.
+func TestLookAlikesAreNoChanges(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	town := strings.Fields("Halden Moss Tromsø Ålesund Bodø Hamar Narvik Larvik Molde Skien Kragerø Drammen")
+	device := strings.Fields("oven mixer freezer scale slicer proofer")
+	fault := []string{"does not heat", "makes a loud noise", "shows error E4", "leaks water", "stops after ten minutes"}
+	cure := []string{"We sent a new fuse.", "A technician comes on Friday.", "The gasket was replaced.", "It was reset by phone."}
+	list := crowd(200)
+	for n := range 60 {
+		text := fmt.Sprintf("Ticket %d: the bakery in %s reports that the %s %s. %s", 4100+n, town[n%len(town)], device[n/len(town)+n%2], fault[n%len(fault)], cure[n%len(cure)])
+		list = append(list, written(fmt.Sprint("t", n), text, day(2*n)))
+	}
+	w.remember(t, list...)
+	wrong, warned := 0, 0
+	for n := range 60 {
+		question := fmt.Sprintf("What did the bakery in %s report about the %s that %s?", town[n%len(town)], device[n/len(town)+n%2], fault[n%len(fault)])
+		if n%2 == 0 {
+			question = fmt.Sprintf("What was done about ticket %d?", 4100+n)
+		}
+		got := w.ask(t, question)
+		if len(got.Answer.Sentences) == 0 || got.Answer.Sentences[0].Citations[0].ItemID != fmt.Sprint("t", n) {
+			wrong++
+		}
+		if strings.Contains(fmt.Sprint(got.Warnings), "a later note") {
+			warned++
+		}
+	}
+	if wrong > 3 || warned > 3 {
+		t.Errorf("of 60 questions %d have another first, and %d are said to have a later note", wrong, warned)
+	}
+}
+
 // TestALaterNoteIsNamed: where a later note hardly shares words with the question, the better one stays first, and a warning says
 // that there is a later one.
 func TestALaterNoteIsNamed(t *testing.T) {
