@@ -40,9 +40,7 @@ func (e *Emitter) Store(ctx context.Context, item schemas.MemoryItem, h Heavy, o
 	if err != nil {
 		return item, schemas.Receipt{}, err
 	}
-	if item.ID == "" {
-		item.ID = e.cfg.NewID()
-	}
+	item = e.filled(item)
 	ev, err := e.recorded(item, opts)
 	if err != nil {
 		return item, schemas.Receipt{}, err

@@ -291,13 +291,13 @@ func (e *Emitter) claim() *schemas.Agent {
 
 func (e *Emitter) scope() schemas.MemoryScope { return schemas.MemoryScope{Tenant: e.cfg.Tenant} }
 
-func (e *Emitter) recorded(item schemas.MemoryItem, opts *Options) (event.Event, error) {
-	now := e.cfg.Clock().UTC()
+// filled is an item with what is missing in it.
+func (e *Emitter) filled(item schemas.MemoryItem) schemas.MemoryItem {
 	if item.ID == "" {
 		item.ID = e.cfg.NewID()
 	}
 	if item.CreatedAt.IsZero() {
-		item.CreatedAt = now
+		item.CreatedAt = e.cfg.Clock().UTC()
 	}
 	if item.Scope.Tenant == "" {
 		item.Scope.Tenant = e.cfg.Tenant
@@ -311,6 +311,11 @@ func (e *Emitter) recorded(item schemas.MemoryItem, opts *Options) (event.Event,
 	if len(item.SecurityLabel) == 0 {
 		item.SecurityLabel = e.cfg.Labels
 	}
+	return item
+}
+
+func (e *Emitter) recorded(item schemas.MemoryItem, opts *Options) (event.Event, error) {
+	item = e.filled(item)
 	if !utf8.ValidString(item.Content.Text()) || !utf8.ValidString(item.Speaker) {
 		return event.Event{}, &schemas.Error{Code: schemas.CodeValidation, Field: "/content", Message: "content and speaker must be UTF-8"}
 	}

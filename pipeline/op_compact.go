@@ -155,7 +155,7 @@ func (o *compactOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) 
 }
 
 // summarizable are the candidates that summaries may cite: text that policy shows as it is
-// stored, and that no defense suspects.
+// stored, and that no defense suspects. Where a registry says who writes, a summary is of one writer.
 func summarizable(ranked Ranked) []compaction.Source {
 	var out []compaction.Source
 	for i := range ranked.Candidates {
@@ -169,7 +169,7 @@ func summarizable(ranked Ranked) []compaction.Source {
 			continue
 		}
 		if class, ok := policies.Class(policies.Origin{Item: &c.MemoryItem, Facets: &c.Facets}, &c.Verdict); ok {
-			out = append(out, compaction.Source{Candidate: c, Class: class})
+			out = append(out, compaction.Source{Candidate: c, Class: class + "\x00\x00" + c.Author})
 		}
 	}
 	return out
@@ -232,7 +232,8 @@ func summaryItem(
 	}
 	policies.Derive(&item, from)
 	item.Links = derivedFrom(s.Links, refs)
-	item.Attributes, err = json.Marshal(schemas.SummaryAttributes{Level: s.Level, Method: "extractive", Lines: s.Lines})
+	writer := sources[s.Leaves[0]].Candidate.Author
+	item.Attributes, err = json.Marshal(schemas.SummaryAttributes{Level: s.Level, Method: "extractive", Writer: writer, Lines: s.Lines})
 	if err != nil {
 		return item, at, fmt.Errorf("encode summary: %w", err)
 	}

@@ -244,13 +244,20 @@ func (r *Registry) Grant(tenant, author string, m *schemas.MemoryItem) bool {
 	return true
 }
 
-// Author returns who wrote an item; "" without a registry:
-// agents are then who they say they are.
-func (r *Registry) Author(author string) string {
+// Author returns who wrote an item, or what a summary of Satchel's own was made of; "" without a registry: agents are then
+// who they say they are.
+func (r *Registry) Author(of *schemas.Record) string {
 	if r == nil {
 		return ""
 	}
-	return author
+	if of.Author == "" && of.Kind == schemas.KindSummary {
+		a, err := of.Summarised()
+		if err != nil {
+			a.Writer = ""
+		}
+		return cmp.Or(a.Writer, "satchel")
+	}
+	return of.Author
 }
 
 // Resolve returns who asks: the lesser of claim and registry.

@@ -15,6 +15,7 @@ const (
 type SummaryAttributes struct {
 	Level  SummaryLevel  `json:"level,omitempty"`  // item, cluster or session
 	Method string        `json:"method,omitempty"` // extractive, or the model that wrote it
+	Writer string        `json:"writer,omitempty"` // who wrote what it was made of, where a registry of principals knows it
 	Lines  []SummaryLine `json:"lines,omitempty"`  // in the order of the text
 }
 

@@ -41,7 +41,6 @@ func remember(ctx context.Context, c *emitters.Emitter, r *http.Request, body []
 		return nil, err
 	}
 	item := schemas.MemoryItem(read)
-	item.Scope.Tenant = "" // it is the token's
 	wait := cmp.Or(schemas.ReceiptLevel(r.URL.Query().Get("wait")), schemas.ReceiptIndexed)
 	levels := []schemas.ReceiptLevel{schemas.ReceiptAccepted, schemas.ReceiptLogged, schemas.ReceiptIndexed, schemas.ReceiptProved}
 	if !slices.Contains(levels, wait) {

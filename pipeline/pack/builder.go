@@ -164,36 +164,46 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
 	if dropTools(cs, req.Query, req.Before) && !anyKept(cs) {
 		req.Unanswered = true
 	}
-	w.author = Credit(cs)
-	w.fixed = w.fixedTexts()
+	w.toolsAlone, w.author = onlyTools(cs), Credit(cs)
+	if w.layOut(); w.author != "" && w.fixed.preamble != w.fixedTexts().preamble { // nothing says who wrote most
+		w.author = ""
+		for i := range cs {
+			cs[i].Credit = candidate.CreditOther
+		}
+		w.layOut()
+	}
+	return w
+}
+
+// layOut renders the texts and divides the budget among the parts.
+func (w *packer) layOut() {
+	w.fixed, w.lost = w.fixedTexts(), nil
 	w.say()
 	var demand [parts]float64
 	for part, tokens := range w.said {
 		demand[part] = float64(tokens)
 	}
-	for i := range cs {
+	for i := range w.cs {
 		w.part[i] = -1
 		w.render(i)
-		if !cs[i].Kept() {
+		if !w.cs[i].Kept() {
 			continue
 		}
 		w.part[i] = partRecall
 		if sections[w.kind[i]] == schemas.SectionTools {
 			w.part[i] = partTools
 		}
-		demand[w.part[i]] += float64(cs[i].Tokens + dayTokens)
+		demand[w.part[i]] += float64(w.cs[i].Tokens + dayTokens)
 	}
 	for part := range demand {
 		if demand[part] > 0 {
 			demand[part] += 4
 		}
 	}
-	shares := b.shares.list()
-	if w.toolsAlone = onlyTools(cs); !w.toolsAlone {
-		demand[partTools] = min(demand[partTools], shares[partTools]*float64(req.Budget))
+	if !w.toolsAlone {
+		demand[partTools] = min(demand[partTools], w.b.shares.list()[partTools]*float64(w.req.Budget))
 	}
 	w.divide(demand)
-	return w
 }
 
 // say counts the tokens of the fixed texts.

@@ -116,7 +116,7 @@ func fenced(name, text string) string {
 // are removed, empty lines and the white space around lines too, and a line that
 // would be read as structure of the pack, or as a remark of its own, gets a backslash before its first character.
 func sanitise(text string) string {
-	if plain(text) {
+	if text = plaintext.Unsigned(text); plain(text) {
 		return text
 	}
 	return sanitised(text, true)
@@ -209,9 +209,6 @@ func numbered(line string) bool {
 // label is a text as it stands before an item: on one line, and without anything in
 // brackets that could be read as a reference.
 func label(text string) string {
-	if plain(text) && strings.IndexByte(text, '[') < 0 {
-		return text
-	}
 	text = strings.ReplaceAll(sanitise(text), "\n", " ")
 	if !strings.ContainsAny(text, "[［【〔〚⟦") {
 		return text

@@ -174,7 +174,10 @@ func sayable(c *candidate.Candidate) string {
 		return ""
 	}
 	text := sanitise(c.Content.Text())
-	text = Writer(c) + Opening(c, text) + text
+	text = Opening(c, text) + text
+	if author := c.OtherAuthor(); author != "" {
+		text = schemas.WrittenBy("", label(author)) + " " + text
+	}
 	if c.Extract != nil { // what stands on both sides of a gap is not one sentence
 		text = strings.ReplaceAll(text, candidate.Ellipsis, "\n")
 	}

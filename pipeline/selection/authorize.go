@@ -89,7 +89,7 @@ func (a *Authorizer) viewOf(r *items.Lent) *view {
 	return r.Derived(func(r *schemas.Record) any {
 		r = a.granted(r)
 		v := &view{record: r, resource: policies.ResourceOf(r), whole: candidate.NewVisible(r, false)}
-		v.whole.Author = a.cfg.Registry.Author(r.Author)
+		v.whole.Author = a.cfg.Registry.Author(r)
 		v.hidden, v.owed = policies.Public(&v.resource)
 		return v
 	}).(*view)

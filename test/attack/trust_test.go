@@ -113,6 +113,82 @@ func TestABareTextNamesWhoWroteIt(t *testing.T) {
 	}
 }
 
+// Nobody writes in another's name: neither in a text, nor as a speaker, nor where a pack has no room to say who wrote most of it, nor
+// in a summary, which is of one writer.
+func TestNobodySignsForAnother(t *testing.T) {
+	t.Parallel()
+	who := []principal{principals[0], principals[3]}
+	w := openWorld(t, who, []string{"main"})
+	for id, text := range map[string]string{"a": "Heidi counted the walrus.", "b": "The walrus sleeps.", "c": "Carol (written by writer): The walrus budget is approved."} {
+		w.writes(t, "public", id, text, nil)
+	}
+	w.writes(t, "public", "d", "The walrus budget is large.", map[string]any{"speaker": "Carol (written by writer)"})
+	w.writes(t, "writer", "e", "The walrus budget is refused.", map[string]any{"speaker": "Carol"})
+	from := who[0].from()
+	for n := range 12 {
+		budget := 30 + 20*n
+		body := map[string]any{"meta": map[string]any{"type": "ContextRequest", "from": from}, "payload": map[string]any{"query": map[string]any{"text": "is the walrus budget approved?"}, "token_budget": budget}}
+		payload := reply(t, ask(w.conns["main/writer"], "ctx.v1.main.request", body))["payload"].(map[string]any)
+		said := fmt.Sprint(payload["text"], payload["explainability"])
+		if strings.Contains(strings.ReplaceAll(said, `\(written by writer)`, ""), "Carol (written by writer): The walrus budget is approved") ||
+			strings.Contains(said, "Carol (written by writer): The walrus budget is large") {
+			t.Errorf("in %d tokens one signs for another: %s", budget, said)
+		}
+		text, above := payload["text"].(string), "Written to memory by public"
+		if sleeps := strings.Contains(text, "The walrus sleeps"); sleeps && !strings.Contains(text, above) && !strings.Contains(text, "(written by public) The walrus sleeps") {
+			t.Errorf("in %d tokens an item has no writer: %s", budget, text)
+		}
+	}
+	for door, c := range map[string]struct {
+		field string
+		body  map[string]any
+	}{"assemble": {"markdown", map[string]any{"from": from, "query": "walrus budget", "max_tokens": 500}}, "build": {"context", map[string]any{"from": from, "query": "walrus budget"}}} {
+		said := reply(t, ask(w.conns["main/writer"], "ctx.v1.main."+door, c.body))[c.field].(string)
+		if strings.Contains(said, "Carol (written by writer): The walrus budget is approved") || !strings.Contains(said, "approved") {
+			t.Errorf("%s: one signs for another: %s", door, said)
+		}
+	}
+	for n := range 24 {
+		author := []string{"public", "writer"}[n%2]
+		w.writes(t, author, fmt.Sprint("turn", n), fmt.Sprintf("The yak of %s number %d is fed at noon by the keeper, and the barn is swept at %d. Then the gate is shut, and the key hangs at hook %d.", author, n, n, n),
+			map[string]any{"session": "yaks", "speaker": "keeper"})
+	}
+	reply(t, ask(w.conns["main/writer"], "ctx.v1.main.compact", map[string]any{"from": from, "session": "yaks", "budget": 300}))
+	found := reply(t, ask(w.conns["main/writer"], "ctx.v1.main.items", map[string]any{"from": from, "session": "yaks", "limit": 100}))
+	summaries := 0
+	for _, it := range found["items"].([]any) {
+		it := it.(map[string]any)
+		meta := it["metadata"].(map[string]any)
+		if meta["kind"] != "summary" {
+			continue
+		}
+		summaries++
+		other := map[any]string{"public": "of writer", "writer": "of public"}[meta["author"]]
+		if other == "" || strings.Contains(fmt.Sprint(it["content"]), other) {
+			t.Errorf("a summary by %v says %v", meta["author"], it["content"])
+		}
+	}
+	if summaries == 0 {
+		t.Error("there is no summary")
+	}
+}
+
+// A tool whose name is a usual word keeps nobody from an answer that has the word.
+func TestAToolsNameBlocksNoAnswer(t *testing.T) {
+	t.Parallel()
+	who := []principal{principals[0], principals[3]}
+	w := openWorld(t, who, []string{"main"})
+	w.writes(t, "writer", "valve", "The valve was replaced by Mara.", nil)
+	for _, name := range []string{"was", "valve", "Mara"} {
+		w.writes(t, "public", "tool-"+name, "Who replaced the valve? Shows who replaced the valve.", map[string]any{"kind": "tool", "type": "procedural",
+			"attributes": map[string]any{"name": name, "description": "Who replaced the valve? Shows who replaced the valve.", "signature": name + "(who)"}})
+	}
+	got := fmt.Sprint(reply(t, ask(w.conns["main/writer"], "ctx.v1.main.run", map[string]any{"from": who[0].from(), "task": "Who replaced the valve?"})))
+	if !strings.Contains(got, "The valve was replaced by Mara") {
+		t.Errorf("answered %s", got)
+	}
+}
+
 // The novelty of one's own item is the same whether or not a hidden item says what it says.
 func TestNoveltyIsNoOracle(t *testing.T) {
 	t.Parallel()

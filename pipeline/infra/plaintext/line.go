@@ -43,3 +43,49 @@ const mostName = 4
 
 // LongName reports whether a speaker has more words than a name: it is quoted with what was said.
 func LongName(speaker string) bool { return len(strings.Fields(speaker)) > mostName }
+
+// writer stands behind a bracket where a pack says who wrote an item.
+const writer = "written by"
+
+// Unsigned returns a text with a backslash before each bracket behind which it names a writer as a pack does, "(written by …",
+// however that is written. One that has a backslash stays as it is.
+func Unsigned(text string) string {
+	var out strings.Builder
+	from := 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if i += n; (r == '(' || r == '[' || r == '{' || r == '<' || r >= utf8.RuneSelf && unicode.Is(unicode.Ps, r)) &&
+			namesWriter(text[i:]) && !strings.HasSuffix(text[:i-n], `\`) {
+			out.WriteString(text[from:i-n] + `\`)
+			from = i - n
+		}
+	}
+	if from == 0 && out.Len() == 0 {
+		return text
+	}
+	return out.String() + text[from:]
+}
+
+// namesWriter reports whether a text begins with what stands behind the bracket. A letter outside ASCII may look like any other.
+func namesWriter(text string) bool {
+	at := 0 // in writer
+	for _, r := range text {
+		switch {
+		case at == len(writer):
+			return true
+		case unicode.IsSpace(r), Invisible(r), unicode.Is(unicode.M, r):
+			if writer[at] == ' ' && unicode.IsSpace(r) {
+				at++
+			}
+		default:
+			if writer[at] == ' ' {
+				at++
+			}
+			if r < utf8.RuneSelf && unicode.ToLower(r) != rune(writer[at]) || r >= utf8.RuneSelf && !unicode.IsLetter(r) {
+				return false
+			}
+			at++
+		}
+	}
+	return at == len(writer)
+}

@@ -196,7 +196,7 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 	if speaker != "" {
 		w.text.WriteString(spoken(speaker))
 	}
-	w.text.WriteString(plaintext.Entry(text))
+	w.text.WriteString(plaintext.Entry(plaintext.Unsigned(text)))
 	for i, e := range at {
 		snippet := w.shown.Snippets[e.snippet]
 		n := w.numbers[snippet.ItemID]

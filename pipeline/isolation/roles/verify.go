@@ -237,7 +237,8 @@ func (st *step) speakers() map[string][]string {
 	speakers := map[string][]string{}
 	for i := range st.context.Payload.Results {
 		r := &st.context.Payload.Results[i]
-		by, written, text := r.Metadata.Speaker, r.Metadata.By(), st.context.Payload.Text
+		by, text := plaintext.Unsigned(r.Metadata.Speaker), st.context.Payload.Text
+		written := schemas.WrittenBy(by, r.Metadata.Author)
 		switch {
 		case by == "" && r.Metadata.Author != "":
 			speakers[r.ID] = []string{written}
@@ -277,7 +278,7 @@ func (st *step) support() schemas.Check {
 		if !said || !supported(s, sources, st.req.Task, st.context.Payload.Text) {
 			failed++
 		}
-		text := plaintext.Entry(s.Text)
+		text := plaintext.Entry(plaintext.Unsigned(s.Text))
 		at := strings.Index(rest, text)
 		if at < 0 || !onlyMarks(rest[:at], s.Speaker) {
 			failed++
@@ -305,15 +306,29 @@ func (st *step) personal() schemas.Check {
 	return check("redactions", len(found), failed, "something personal that the context does not show")
 }
 
-// toolsNamed checks that the answer neither cites nor names a tool that may not be used.
+// toolsNamed checks that the answer neither cites nor names a tool that may not be used. A name that a cited text has is a word of
+// that text.
 func (st *step) toolsNamed(records []schemas.Record, refused []string) schemas.Check {
-	used, failed := cited(st.req.Answer), 0
+	used, texts, failed := cited(st.req.Answer), st.texts(), 0
+	names := func(tool string) bool {
+		rest := st.req.Answer.Text
+		for i := range st.req.Answer.Sentences {
+			s := &st.req.Answer.Sentences[i]
+			if slices.ContainsFunc(s.Citations, func(c schemas.Citation) bool {
+				text, ok := citedText(&c, texts)
+				return ok && strings.Contains(text, tool)
+			}) {
+				rest = strings.Replace(rest, plaintext.Entry(plaintext.Unsigned(s.Text)), "", 1)
+			}
+		}
+		return strings.Contains(rest, tool)
+	}
 	for i := range records {
 		if !slices.Contains(refused, records[i].ID) {
 			continue
 		}
 		tool, err := records[i].Tool()
-		if slices.Contains(used, records[i].ID) || err == nil && tool.Name != "" && strings.Contains(st.req.Answer.Text, tool.Name) {
+		if slices.Contains(used, records[i].ID) || err == nil && tool.Name != "" && names(tool.Name) {
 			failed++
 		}
 	}

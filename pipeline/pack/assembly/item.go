@@ -113,7 +113,7 @@ func (it *Item) memory(r *candidate.Candidate, text string, zone *time.Location)
 	category := cmp.Or(line(r.Category), string(r.Type))
 	it.head, it.body = "**Memory**: ", escapeStructure(text)
 	if r.Speaker != "" {
-		it.body = line(pack.Said(r)) + ": " + it.body
+		it.body = strings.ReplaceAll(pack.Said(r), "<!--", `<\!--`) + ": " + it.body
 	}
 	it.tail = "\n*Category: " + emphasised(category)
 	if r.Importance != nil {

@@ -69,6 +69,9 @@ type Template struct {
 	fenced   bool
 }
 
+// mostParts is how many variables and texts between them a format has: each variable may be as long as an item.
+const mostParts = 32
+
 // part is literal text, or a variable.
 type part struct{ text, name string }
 
@@ -116,7 +119,9 @@ func (t *Template) read() error {
 		if !slices.Contains(Variables(), name) {
 			return &FieldError{"memory_format", fmt.Sprintf("unknown variable %.40q; there are %s", name, strings.Join(Variables(), ", "))}
 		}
-		t.parts = append(t.parts, part{name: name})
+		if t.parts = append(t.parts, part{name: name}); len(t.parts) > mostParts {
+			return &FieldError{"memory_format", fmt.Sprintf("has more than %d variables", mostParts/2)}
+		}
 		t.metadata = t.metadata || name == "type" || name == "confidence" || name == "timestamp"
 		rest = left
 	}
