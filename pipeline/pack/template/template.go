@@ -106,7 +106,7 @@ func (t *Template) read() error {
 	for {
 		text, after, found := strings.Cut(rest, "{{")
 		if text != "" {
-			t.parts = append(t.parts, part{text: plaintext.Shown(text)})
+			t.parts = append(t.parts, part{text: fixed(text)})
 		}
 		if !found {
 			break
@@ -254,8 +254,11 @@ func (t *Template) Join(memories []string) string {
 	if len(memories) == 0 {
 		return ""
 	}
-	return plaintext.Shown(t.spec.Header) + strings.Join(memories, plaintext.Shown(t.spec.Separator)) + plaintext.Shown(t.spec.Footer)
+	return fixed(t.spec.Header) + strings.Join(memories, fixed(t.spec.Separator)) + fixed(t.spec.Footer)
 }
+
+// fixed is a text of the template as it is shown: it names no writer of what stands behind it.
+func fixed(text string) string { return plaintext.Unsigned(plaintext.Shown(text)) }
 
 // parseBuiltIn parses a template that is always there.
 func parseBuiltIn(spec schemas.ContextTemplate) (*Template, error) {
