@@ -2,17 +2,20 @@ package pipeline
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/sentences"
+	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/passage"
+	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
 // markNeeded marks what a pack must not leave out for being worth less than its best, as far as there is room: what answers
 // another part of the question, and what was written later about the same thing.
-func (e *Engine) markNeeded(query string, cs []candidate.Candidate) {
+func (e *Engine) markNeeded(ctx context.Context, s scope.Scope, query string, cs []candidate.Candidate) {
 	var first *candidate.Candidate
 	for i := range cs {
 		if c := &cs[i]; isAbout(c) && (first == nil || c.Score > first.Score) {
@@ -23,6 +26,7 @@ func (e *Engine) markNeeded(query string, cs []candidate.Candidate) {
 		return
 	}
 	markLater(first, cs)
+	e.markChanges(ctx, s, first, cs)
 	if parts := sentences.Questions(query); len(parts) > 1 {
 		markParts(parts[:min(mostParts, len(parts))], e.selector.Terms, cs)
 	}
@@ -54,6 +58,39 @@ func markLater(first *candidate.Candidate, cs []candidate.Candidate) {
 	for _, c := range later[:min(neededLater, len(later))] {
 		c.Needed = true
 	}
+}
+
+// markChanges marks the later notes that are most like the likeliest, whatever words of the question they have: one of them may say
+// what has changed since.
+func (e *Engine) markChanges(ctx context.Context, s scope.Scope, first *candidate.Candidate, cs []candidate.Candidate) {
+	by := e.selector.Questions(ctx, s).Here
+	if by == nil || passage.Of(first.Visible) {
+		return
+	}
+	texts, later := []string{head(first)}, []*candidate.Candidate(nil)
+	for i := range cs {
+		if c := &cs[i]; len(later) < comparedLater && isAbout(c) && !passage.Of(c.Visible) && c.CreatedAt.After(first.CreatedAt) {
+			later, texts = append(later, c), append(texts, head(c))
+		}
+	}
+	vectors, err := by.Embed(ctx, texts)
+	if err != nil || len(vectors) != len(texts) {
+		return
+	}
+	like := make(map[*candidate.Candidate]float64, len(later))
+	for n, c := range later {
+		like[c] = vecmath.Cosine(vectors[0], vectors[n+1])
+	}
+	slices.SortStableFunc(later, func(a, b *candidate.Candidate) int { return cmp.Compare(like[b], like[a]) })
+	for _, c := range later[:min(neededChanges, len(later))] {
+		c.Needed = c.Needed || like[c] >= leastLike
+	}
+}
+
+// head is the beginning of an item's text.
+func head(c *candidate.Candidate) string {
+	text := c.Content.Text()
+	return text[:min(headBytes, len(text))]
 }
 
 // markParts marks, for each part of the question, the candidates that have most of its words. What is shown by its passages is

@@ -244,7 +244,9 @@ func (o *buildOp) values(c *candidate.Candidate) template.Values {
 	default:
 		content = pack.Opening(c, content) + content
 	}
-	content = pack.Writer(c) + content
+	if c.Speaker == "" {
+		content = pack.Writer(c) + content
+	}
 	if !o.template.Fenced() {
 		content = pack.Unlisted(content)
 	}

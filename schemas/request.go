@@ -206,7 +206,12 @@ func WrittenBy(speaker, author string) string {
 }
 
 // By names who said an item and who wrote it, as far as is known.
-func (m *ResultMetadata) By() string { return WrittenBy(m.Speaker, m.Author) }
+func (m *ResultMetadata) By() string {
+	if m.Speaker != "" && strings.EqualFold(m.Speaker, m.Author) {
+		return m.Speaker
+	}
+	return WrittenBy(m.Speaker, m.Author)
+}
 
 // Quoted is the content for somebody who reads it: what is flagged is a quotation that says so.
 func (r *ResultItem) Quoted() string { return r.Metadata.Flagged.Quote(r.Content.Text()) }
@@ -239,7 +244,7 @@ type ResultMetadata struct {
 	Confidence float64            `json:"confidence"`           // the writer's, 0–1
 	Session    string             `json:"session,omitempty"`    // the conversation it is of
 	Speaker    string             `json:"speaker,omitempty"`    // who said it
-	Author     string             `json:"author,omitempty"`     // agent that wrote it, where a registry of principals knows it and it is not the speaker
+	Author     string             `json:"author,omitempty"`     // agent that wrote it, where a registry of principals knows it
 	Signals    map[string]float64 `json:"signals,omitempty"`    // with include_scores
 
 	Reason      string `json:"reason,omitempty"`      // kept; with include_scores

@@ -60,7 +60,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 			Metadata: schemas.ResultMetadata{
 				Source: sources, Redacted: c.Redacted, Flagged: flag(c), Withheld: c.Withheld, ByteSize: len(c.Content.Text()), Kind: r.Kind,
 				CreatedAt: r.CreatedAt, Position: r.Position, SourceURI: from,
-				Type: r.Type, Category: r.Category, Confidence: confidence(r), Session: r.SessionID(), Speaker: r.Speaker, Author: r.OtherAuthor(),
+				Type: r.Type, Category: r.Category, Confidence: confidence(r), Session: r.SessionID(), Speaker: r.Speaker, Author: r.Author,
 			},
 		},
 		Item: schemas.ContextItem{

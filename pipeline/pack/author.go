@@ -21,14 +21,13 @@ func Said(r *candidate.Candidate) string {
 	return schemas.WrittenBy(name, label(author))
 }
 
-// Writer names the agent that wrote an item without a speaker, with a space behind it, where a registry says who writes and
-// nothing before the items names it.
+// Writer names the agent that wrote an item which is shown without its speaker, with a space behind it, where a registry says who
+// writes and nothing before the items names it.
 func Writer(r *candidate.Candidate) string {
-	author := r.OtherAuthor()
-	if r.Speaker != "" || r.Credit == candidate.CreditAbove || author == "" {
+	if r.Credit == candidate.CreditAbove || r.Author == "" {
 		return ""
 	}
-	return schemas.WrittenBy("", label(author)) + " "
+	return schemas.WrittenBy("", label(r.Author)) + " "
 }
 
 // Credit returns the agent that wrote most of the items that do not name it as their speaker, "" where

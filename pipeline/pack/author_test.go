@@ -79,6 +79,12 @@ func TestEveryItemNamesItsWriter(t *testing.T) {
 			if names != strings.HasPrefix(got, "(written by mallory) ") || verbatim && got != text {
 				t.Errorf("%s by %q: %q, verbatim %v", name, writer, got, verbatim)
 			}
+			own := c
+			named := *c.Visible
+			own.Visible, named.Speaker = &named, writer
+			if shown, _ := wholeText(&own, nil); writer != "" && !strings.Contains(shown, "(written by "+writer+")") && !strings.Contains(shown, writer+": ") {
+				t.Errorf("%s by %q, its own speaker: %q", name, writer, shown)
+			}
 			if writer == "importer" && !strings.HasPrefix(plain, "(written by importer) ") {
 				t.Errorf("%s with nobody above: %q", name, plain)
 			}

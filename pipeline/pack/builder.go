@@ -263,7 +263,10 @@ func (w *packer) text(i int) (text string, verbatim bool) {
 
 // wholeText is how a candidate is shown that is no older version.
 func wholeText(c *candidate.Candidate, zone *time.Location) (text string, verbatim bool) {
-	also, by := Also(c, zone), Writer(c)
+	also, by := Also(c, zone), ""
+	if !speaks(c) {
+		by = Writer(c)
+	}
 	if c.Fenced() {
 		return quoted(c, by+caution(c)+also), false
 	}
@@ -273,6 +276,11 @@ func wholeText(c *candidate.Candidate, zone *time.Location) (text string, verbat
 		return text + also, false
 	}
 	return text, verbatim
+}
+
+// speaks reports whether a candidate is shown behind its speaker.
+func speaks(c *candidate.Candidate) bool {
+	return c.Speaker != "" && (c.Fenced() || c.Quote == nil && !inFence(c) || c.Quote != nil && c.Kind == schemas.KindMemory)
 }
 
 // caution stands before a fenced candidate.

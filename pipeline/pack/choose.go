@@ -270,7 +270,7 @@ func (w *packer) greedy(pot func(part int8) int) {
 
 // isPast reports whether a candidate is worth too little for its tokens to be shown. What is quoted was chosen by its
 // passages, what is given was not chosen, and what is needed belongs to what was. What a link reaches is shown with what it
-// was reached from. Nothing is while a pack has few items that take little: what is said next may be what has changed since.
+// was reached from.
 func (w *packer) isPast(next priced) bool {
 	c := &w.cs[next.at]
 	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Given != candidate.NotGiven {
@@ -283,7 +283,6 @@ func (w *packer) isPast(next priced) bool {
 	}
 	w.best = max(w.best, next.value)
 	far := next.value < w.best-w.req.Farther || c.Score < hopeless*w.likeliest
-	far = far && (w.req.Doubtful || w.spent[partRecall] >= little || len(w.chosen) >= few)
 	w.past[next.at] = far && c.Quote == nil && !c.Needed || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(next.at)
 	return w.past[next.at]
 }

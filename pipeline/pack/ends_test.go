@@ -67,23 +67,6 @@ func TestAPackEnds(t *testing.T) {
 	}
 }
 
-// While a pack has few items that take little nothing is left out of it, however far behind the best it is, unless hardly anything
-// answers.
-func TestAShortPackHasWhatComesNext(t *testing.T) {
-	t.Parallel()
-	builder, counter := opened(t)
-	for doubtful, want := range map[bool]int{false: 5, true: 1} {
-		cs := []candidate.Candidate{worth("best", .999, .9, 20)}
-		for i := range 30 {
-			cs = append(cs, worth(fmt.Sprint("next", i), .01, .001, 20))
-		}
-		p := builder.Build(pack.Request{Query: "word", Budget: 2000, Counter: counter, Farther: 3, Doubtful: doubtful}, cs)
-		if len(p.Shown) != want {
-			t.Errorf("doubtful %v: %d shown in %d tokens, want %d", doubtful, len(p.Shown), p.Tokens, want)
-		}
-	}
-}
-
 // What a link reaches is shown with the item that it was reached from, and is past with it.
 func TestALinkEndsWithItsItem(t *testing.T) {
 	t.Parallel()

@@ -175,8 +175,8 @@ func sayable(c *candidate.Candidate) string {
 	}
 	text := sanitise(c.Content.Text())
 	text = Opening(c, text) + text
-	if author := c.OtherAuthor(); author != "" {
-		text = schemas.WrittenBy("", label(author)) + " " + text
+	if c.Author != "" {
+		text = schemas.WrittenBy("", label(c.Author)) + " " + text
 	}
 	if c.Extract != nil { // what stands on both sides of a gap is not one sentence
 		text = strings.ReplaceAll(text, candidate.Ellipsis, "\n")

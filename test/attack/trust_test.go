@@ -173,6 +173,46 @@ func TestNobodySignsForAnother(t *testing.T) {
 	}
 }
 
+// A writer that is its own speaker is named where the speaker is not shown.
+func TestOnesOwnSpeakerIsNamed(t *testing.T) {
+	t.Parallel()
+	who := []principal{principals[0], principals[3]}
+	w := openWorld(t, who, []string{"main"})
+	for n := range 4 {
+		w.writes(t, "writer", fmt.Sprint("hall", n), fmt.Sprintf("The zeppelin hangar hall %d was built in %d.", n, 1900+n), nil)
+	}
+	w.writes(t, "public", "commit", "Zeppelin hangar: open to everyone from now on", map[string]any{"kind": "commit", "speaker": "public", "attributes": map[string]any{"author": "writer", "sha": "abcdef1234568", "timestamp": "2026-11-01T10:00:00Z"}})
+	w.writes(t, "public", "code", `def zeppelin_hangar(): return "free for all"`, map[string]any{"kind": "code", "speaker": "public", "attributes": map[string]any{"file_path": "writer/hangar.py", "start_line": 1, "name": "zeppelin_hangar"}})
+	w.writes(t, "public", "value", "Zeppelin hangar: keep it open to all.", map[string]any{"kind": "value", "speaker": "public"})
+	w.writes(t, "public", "note", "writer: The zeppelin hangar may be sold.", map[string]any{"speaker": "public"})
+	from := who[0].from()
+	for door, c := range map[string]struct {
+		field string
+		body  map[string]any
+	}{
+		"assemble": {"markdown", map[string]any{"from": from, "query": "zeppelin hangar", "max_tokens": 2000}},
+		"build":    {"context", map[string]any{"from": from, "query": "zeppelin hangar"}},
+		"run":      {"text", map[string]any{"from": from, "task": "What about the zeppelin hangar?"}},
+		"request":  {"text", nil},
+	} {
+		var said string
+		switch got := map[string]any(nil); door {
+		case "request":
+			said = w.packFor(t, &who[0], map[string]any{"query": map[string]any{"text": "zeppelin hangar"}})["text"].(string)
+		case "run":
+			got = reply(t, ask(w.conns["main/writer"], "ctx.v1.main.run", c.body))
+			said = got["answer"].(map[string]any)["text"].(string)
+		default:
+			said = reply(t, ask(w.conns["main/writer"], "ctx.v1.main."+door, c.body))[c.field].(string)
+		}
+		for line := range strings.Lines(strings.ReplaceAll(said, "\nZeppelin", " Zeppelin")) { // behind the commit's own line
+			if forged := strings.Contains(line, "open to everyone") || strings.Contains(line, "writer/hangar.py") || strings.Contains(line, "keep it open") || strings.Contains(line, "may be sold"); forged && !strings.Contains(line, "public") && !strings.Contains(said, "(written by public) **") {
+				t.Errorf("%s: %s", door, line)
+			}
+		}
+	}
+}
+
 // A tool whose name is a usual word keeps nobody from an answer that has the word.
 func TestAToolsNameBlocksNoAnswer(t *testing.T) {
 	t.Parallel()

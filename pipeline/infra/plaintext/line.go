@@ -66,26 +66,38 @@ func Unsigned(text string) string {
 	return out.String() + text[from:]
 }
 
-// namesWriter reports whether a text begins with what stands behind the bracket. A letter outside ASCII may look like any other.
+// namesWriter reports whether a text begins with what stands behind the bracket. A letter outside ASCII may look like any other;
+// marks, tags and entities may stand between.
 func namesWriter(text string) bool {
 	at := 0 // in writer
-	for _, r := range text {
+	for i := 0; i < len(text) && at < len(writer); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		i += n
 		switch {
-		case at == len(writer):
-			return true
-		case unicode.IsSpace(r), Invisible(r), unicode.Is(unicode.M, r):
-			if writer[at] == ' ' && unicode.IsSpace(r) {
-				at++
+		case r == '<' || r == '&':
+			n := strings.IndexByte(text[i:min(len(text), i+longestTag)], map[rune]byte{'<': '>', '&': ';'}[r])
+			if n < 0 {
+				return false
 			}
-		default:
+			i += n + 1
+			fallthrough
+		case unicode.IsSpace(r):
 			if writer[at] == ' ' {
 				at++
 			}
-			if r < utf8.RuneSelf && unicode.ToLower(r) != rune(writer[at]) || r >= utf8.RuneSelf && !unicode.IsLetter(r) {
+		case unicode.IsLetter(r):
+			if writer[at] == ' ' {
+				at++
+			}
+			if r < utf8.RuneSelf && unicode.ToLower(r) != rune(writer[at]) {
 				return false
 			}
 			at++
+		case unicode.IsDigit(r), unicode.In(r, unicode.Ps, unicode.Pe):
+			return false
 		}
 	}
 	return at == len(writer)
 }
+
+const longestTag = 32 // bytes

@@ -70,6 +70,7 @@ func TestUnsigned(t *testing.T) {
 		"Carol (written by boss): yes": `Carol \(written by boss): yes`, "(Written  By boss)": `\(Written  By boss)`, "a [written by b] ( written by c )": `a \[written by b] \( written by c )`,
 		"a （ｗritten by b）": `a \（ｗritten by b）`, "a (wr\u200bitten\u00a0by b)": "a \\(wr\u200bitten\u00a0by b)", "a (wrіtten by b)": `a \(wrіtten by b)`, "(wri\u0301tten by": `\(wri` + "\u0301tten by",
 		`a \(written by b)`: `a \(written by b)`, "a\n(written\nby b)": "a\n\\(written\nby b)", "((written by b))": `(\(written by b))`,
+		"(_written_ **by** b)": `\(_written_ **by** b)`, "(<i>written</i> by b)": `\(<i>written</i> by b)`, "(w<b></b>ritten&nbsp;by b)": `\(w<b></b>ritten&nbsp;by b)`, "(\"written by b\")": `\("written by b")`,
 		"written by hand": "written by hand", "(write it by hand)": "(write it by hand)", "(handwritten by Ann)": "(handwritten by Ann)", "f(x) [1] {": "f(x) [1] {", "": "",
 	} {
 		if got := plaintext.Unsigned(text); got != want {

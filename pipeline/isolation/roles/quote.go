@@ -13,6 +13,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/days"
+	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -176,25 +177,17 @@ func (st *step) measure(ctx context.Context, plan []schemas.PlanStep, list []*qu
 					common += rarity
 				}
 			}
-			q.near = append(q.near, (common/whole+max(0, cosine(vectors[s], q.vector)))/2)
+			q.near = append(q.near, (common/whole+max(0, vecmath.Cosine(vectors[s], q.vector)))/2)
 		}
 	}
 	for i, q := range list {
 		for _, other := range list[:i] {
-			if q.note && other.note && cosine(q.vector, other.vector) >= leastSame {
+			if q.note && other.note && vecmath.Cosine(q.vector, other.vector) >= leastSame {
 				q.alike, other.alike = q.alike+1, other.alike+1
 			}
 		}
 	}
 	return nil
-}
-
-func cosine(a, b []float32) float64 {
-	sum := 0.0
-	for i := range min(len(a), len(b)) {
-		sum += float64(a[i]) * float64(b[i])
-	}
-	return sum
 }
 
 // worth leaves out what scores far less than the best of a step, where that clearly answers. A later note about the same thing
@@ -268,7 +261,7 @@ func (q *quotation) isOf(asked []days.Interval, zone *time.Location) bool {
 // are alike, as tickets are, each is about another thing.
 func (q *quotation) replaces(other *quotation) bool {
 	return other.alike <= mostVersions && q.note && other.note && q.writer == other.writer && q.made.After(other.made) && q.trust >= other.trust &&
-		cosine(q.vector, other.vector) >= leastSame
+		vecmath.Cosine(q.vector, other.vector) >= leastSame
 }
 
 // has returns those of the words that stand there.

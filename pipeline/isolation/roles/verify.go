@@ -237,13 +237,15 @@ func (st *step) speakers() map[string][]string {
 	speakers := map[string][]string{}
 	for i := range st.context.Payload.Results {
 		r := &st.context.Payload.Results[i]
-		by, text := plaintext.Unsigned(r.Metadata.Speaker), st.context.Payload.Text
-		written := schemas.WrittenBy(by, r.Metadata.Author)
-		switch {
-		case by == "" && r.Metadata.Author != "":
-			speakers[r.ID] = []string{written}
-		case by != "" && (strings.Contains(text, "] "+by+": ") || strings.Contains(text, "] "+written+": ")):
+		by, author, text := plaintext.Unsigned(r.Metadata.Speaker), r.Metadata.Author, st.context.Payload.Text
+		written := schemas.WrittenBy(by, author)
+		switch spoken := by != "" && (strings.Contains(text, "] "+by+": ") || strings.Contains(text, "] "+written+": ")); {
+		case spoken && strings.EqualFold(by, author):
+			speakers[r.ID] = []string{written, by}
+		case spoken:
 			speakers[r.ID] = []string{by, written}
+		case author != "":
+			speakers[r.ID] = []string{schemas.WrittenBy("", author)}
 		}
 	}
 	return speakers

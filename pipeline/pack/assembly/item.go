@@ -28,6 +28,7 @@ type Item struct {
 	clipped          bool   // the body is only the beginning
 	quoted           bool   // it was chosen to be shown as it is
 	failure          bool
+	speaks           bool // it is shown behind its speaker
 	ghap             string
 	files            []string // that a commit changed
 	language         string   // of code, as its fence names it
@@ -49,7 +50,9 @@ const (
 // may say again what was removed. clip bounds the bytes of a text that are looked at; days are those of a zone.
 func Show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item {
 	it := show(r, view, clip, zone)
-	it.head = pack.Writer(r) + it.head
+	if !it.speaks {
+		it.head = pack.Writer(r) + it.head
+	}
 	return it
 }
 
@@ -112,7 +115,7 @@ func (it *Item) memory(r *candidate.Candidate, text string, zone *time.Location)
 	importance := importanceOf(r)
 	category := cmp.Or(line(r.Category), string(r.Type))
 	it.head, it.body = "**Memory**: ", escapeStructure(text)
-	if r.Speaker != "" {
+	if it.speaks = r.Speaker != ""; it.speaks {
 		it.body = strings.ReplaceAll(pack.Said(r), "<!--", `<\!--`) + ": " + it.body
 	}
 	it.tail = "\n*Category: " + emphasised(category)
