@@ -7,7 +7,6 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/sentences"
-	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
@@ -15,7 +14,7 @@ import (
 
 // markNeeded marks what a pack must not leave out for being worth less than its best, as far as there is room: what answers
 // another part of the question, and what was written later about the same thing.
-func (e *Engine) markNeeded(ctx context.Context, s scope.Scope, query string, cs []candidate.Candidate) {
+func (e *Engine) markNeeded(ctx context.Context, s scope.Scope, may schemas.Filter, query string, cs []candidate.Candidate) {
 	var first *candidate.Candidate
 	for i := range cs {
 		if c := &cs[i]; isAbout(c) && (first == nil || c.Score > first.Score) {
@@ -26,7 +25,7 @@ func (e *Engine) markNeeded(ctx context.Context, s scope.Scope, query string, cs
 		return
 	}
 	markLater(first, cs)
-	e.markChanges(ctx, s, first, cs)
+	e.markChanges(ctx, s, may, first, cs)
 	if parts := sentences.Questions(query); len(parts) > 1 {
 		markParts(parts[:min(mostParts, len(parts))], e.selector.Terms, cs)
 	}
@@ -62,35 +61,31 @@ func markLater(first *candidate.Candidate, cs []candidate.Candidate) {
 
 // markChanges marks the later notes that are most like the likeliest, whatever words of the question they have: one of them may say
 // what has changed since.
-func (e *Engine) markChanges(ctx context.Context, s scope.Scope, first *candidate.Candidate, cs []candidate.Candidate) {
-	by := e.selector.Questions(ctx, s).Here
-	if by == nil || passage.Of(first.Visible) {
+func (e *Engine) markChanges(ctx context.Context, s scope.Scope, may schemas.Filter, first *candidate.Candidate, cs []candidate.Candidate) {
+	if passage.Of(first.Visible) {
 		return
 	}
-	texts, later := []string{head(first)}, []*candidate.Candidate(nil)
+	var ids []string
+	var later []*candidate.Candidate
 	for i := range cs {
-		if c := &cs[i]; len(later) < comparedLater && isAbout(c) && !passage.Of(c.Visible) && c.CreatedAt.After(first.CreatedAt) {
-			later, texts = append(later, c), append(texts, head(c))
+		// Of what is redacted the index has more than the principal sees.
+		if c := &cs[i]; len(ids) < comparedLater && isAbout(c) && !c.Masked && !passage.Of(c.Visible) && c.CreatedAt.After(first.CreatedAt) {
+			ids, later = append(ids, c.ID), append(later, c)
 		}
 	}
-	vectors, err := by.Embed(ctx, texts)
-	if err != nil || len(vectors) != len(texts) {
+	text := first.Content.Text()
+	scores, err := e.selector.Like(ctx, s, may, text[:min(headBytes, len(text))], ids)
+	if err != nil || len(scores) != len(ids) {
 		return
 	}
 	like := make(map[*candidate.Candidate]float64, len(later))
 	for n, c := range later {
-		like[c] = vecmath.Cosine(vectors[0], vectors[n+1])
+		like[c] = scores[n]
 	}
 	slices.SortStableFunc(later, func(a, b *candidate.Candidate) int { return cmp.Compare(like[b], like[a]) })
 	for _, c := range later[:min(neededChanges, len(later))] {
 		c.Needed = c.Needed || like[c] >= leastLike
 	}
-}
-
-// head is the beginning of an item's text.
-func head(c *candidate.Candidate) string {
-	text := c.Content.Text()
-	return text[:min(headBytes, len(text))]
 }
 
 // markParts marks, for each part of the question, the candidates that have most of its words. What is shown by its passages is

@@ -209,6 +209,9 @@ func numbered(line string) bool {
 // label is a text as it stands before an item: on one line, and without anything in
 // brackets that could be read as a reference.
 func label(text string) string {
+	if plain(text) && !strings.ContainsAny(text, "([{<") {
+		return text
+	}
 	text = strings.ReplaceAll(sanitise(text), "\n", " ")
 	if !strings.ContainsAny(text, "[［【〔〚⟦") {
 		return text

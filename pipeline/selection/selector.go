@@ -288,6 +288,23 @@ func (s *Selector) Questions(ctx context.Context, sc scope.Scope) embed.Question
 	return by.Questions(ctx, sc)
 }
 
+// Like returns the cosine of a text and of each item that passes a filter, as the index has it; nil where an endpoint would have to
+// embed the text.
+func (s *Selector) Like(ctx context.Context, sc scope.Scope, may schemas.Filter, text string, ids []string) ([]float64, error) {
+	by := s.Questions(ctx, sc)
+	index, ok := s.vector.(retrieve.Scorer)
+	if !ok || by.Here == nil || len(ids) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := retrieve.Within(ctx, s.cfg.Deadline)
+	defer cancel()
+	vectors, err := by.Here.Embed(ctx, []string{text})
+	if err != nil || len(vectors) != 1 || zero(vectors[0]) {
+		return nil, err
+	}
+	return index.Score(ctx, sc, &retrieve.Query{Vector: vectors[0], Model: by.Model().String(), Filter: may}, ids)
+}
+
 // read reads the query, with other names of what it names, and embeds it where the type wants
 // a vector.
 func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []string) error {

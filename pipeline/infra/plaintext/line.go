@@ -53,12 +53,18 @@ func Unsigned(text string) string {
 	var out strings.Builder
 	from := 0
 	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		if i += n; (r == '(' || r == '[' || r == '{' || r == '<' || r >= utf8.RuneSelf && unicode.Is(unicode.Ps, r)) &&
-			namesWriter(text[i:]) && !strings.HasSuffix(text[:i-n], `\`) {
-			out.WriteString(text[from:i-n] + `\`)
-			from = i - n
+		b, n := text[i], 1
+		opens := b == '(' || b == '[' || b == '{' || b == '<'
+		if b >= utf8.RuneSelf {
+			var r rune
+			r, n = utf8.DecodeRuneInString(text[i:])
+			opens = unicode.Is(unicode.Ps, r)
 		}
+		if opens && namesWriter(text[i+n:]) && !strings.HasSuffix(text[:i], `\`) {
+			out.WriteString(text[from:i] + `\`)
+			from = i
+		}
+		i += n
 	}
 	if from == 0 && out.Len() == 0 {
 		return text
