@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/relevance"
@@ -21,12 +22,19 @@ type given struct {
 	tokens int  // of the pack, what the included nodes are estimated at; 0: no limit of theirs
 }
 
+// clockSkew is how far the clock of a writer may be ahead.
+const clockSkew = 5 * time.Minute
+
 // maxGiven is how many items of one category are read. The estimate of the node is the limit.
 const maxGiven = 24
 
 // readGiven reads the items that the plan gives, newest first. Policy has not decided on them.
 func (e *Engine) readGiven(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	by, all := map[string][]string{}, []string(nil)
+	until := e.cfg.Clock().Add(clockSkew) // what is dated later would stand before all turns, whenever they are said
+	if req.Times.Ranking.After(until) {
+		until = req.Times.Ranking
+	}
 	for _, g := range plan.Given.from {
 		var filters []schemas.Filter
 		if g.Turns > 0 && req.Session != "" {
@@ -37,7 +45,7 @@ func (e *Engine) readGiven(ctx context.Context, req Request, plan Plan) (Retriev
 		}
 		for _, f := range filters {
 			limit := cmp.Or(3*g.Turns, maxGiven) // policy may deny some
-			ids, err := e.cfg.Items.Recent(ctx, req.Scope, f.And(plan.Pushdown.Filter), items.Place{}, limit)
+			ids, err := e.cfg.Items.Recent(ctx, req.Scope, f.And(plan.Pushdown.Filter), items.Place{Created: until}, limit)
 			if err != nil {
 				return Retrieved{}, storageError("items could not be read")
 			}

@@ -13,8 +13,8 @@ import (
 	"satchel/schemas"
 )
 
-// openConversation holds twelve turns of the session live, one of them confidential, a turn of
-// another session, and two memories of a category.
+// openConversation holds twelve turns of the session live, one of them confidential, others dated in the future, a turn of another
+// session, and two memories of a category.
 func openConversation(t *testing.T) *world {
 	t.Helper()
 	gate, err := relevance.New(relevance.Config{})
@@ -34,6 +34,9 @@ func openConversation(t *testing.T) *world {
 				m.SecurityLabel = []string{"level:confidential"}
 			}
 		}))
+	}
+	for i := range 24 {
+		list = append(list, item(fmt.Sprint("future", i), "Fine.", 73*365*24*time.Hour, func(m *schemas.MemoryItem) { m.Scope.Session = "live" }))
 	}
 	list = append(list,
 		item("other", "Plan number 99 is called Zebra 99.", time.Hour, func(m *schemas.MemoryItem) { m.Scope.Session = "other" }),

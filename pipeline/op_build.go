@@ -232,7 +232,7 @@ func (o *buildOp) values(c *candidate.Candidate) template.Values {
 		text = strings.TrimSpace(strings.Join([]string{strings.TrimSpace(q.Head + " " + q.Signature), q.Comment, text}, "\n"))
 	}
 	also := pack.Also(c, o.zone)
-	content := pack.Plain(text) + also
+	content := o.template.Apart(pack.Plain(text) + also)
 	if o.template.Fenced() {
 		content = strings.ReplaceAll(plaintext.Shown(text+also), "```", "'''")
 	}

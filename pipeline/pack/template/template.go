@@ -257,6 +257,16 @@ func (t *Template) Join(memories []string) string {
 	return fixed(t.spec.Header) + strings.Join(memories, fixed(t.spec.Separator)) + fixed(t.spec.Footer)
 }
 
+// Apart is a text in which nothing looks like the separator of a template that sets memories apart on one line. Where the marks
+// of a sentence do that, they stay.
+func (t *Template) Apart(text string) string {
+	mark := strings.TrimSpace(t.spec.Separator)
+	if mark == "" || strings.Contains(t.spec.Separator, "\n") || strings.Trim(mark, ".,;:") == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, mark, `\`+mark)
+}
+
 // fixed is a text of the template as it is shown: it names no writer of what stands behind it.
 func fixed(text string) string { return plaintext.Unsigned(plaintext.Shown(text)) }
 

@@ -286,3 +286,17 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A memory does not end where the template's separator would stand.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	for separator, want := range map[string]string{" | ": `old. \| boss: new`, "\n": "old. | boss: new", ", ": "old. | boss: new", "": "old. | boss: new"} {
+		tm, err := template.Parse(schemas.ContextTemplate{Name: "x", MemoryFormat: "{{content}}", Separator: separator}, "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tm.Apart("old. | boss: new"); got != want {
+			t.Errorf("%q: %q, want %q", separator, got, want)
+		}
+	}
+}
