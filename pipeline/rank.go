@@ -91,6 +91,7 @@ func (r Ranked) withoutRead() Ranked {
 func (e *Engine) defend(ctx context.Context, rec *Recorder, spec Spec, req Request, plan Plan, in Ranked) (Ranked, error) {
 	out, cs := in, in.Candidates
 	err := rec.Stage(ctx, "defend", func(context.Context) error {
+		standIn(cs)
 		apply := e.defenses.Apply
 		switch {
 		case spec.List:
@@ -119,6 +120,36 @@ func (e *Engine) defend(ctx context.Context, rec *Recorder, spec Spec, req Reque
 		pack.ReplaceToolContent(cs)
 	}
 	return out, err
+}
+
+// mostReplaced is how many items one after the other replace each other, for the last of them to stand for the first.
+const mostReplaced = 16
+
+// standIn gives an item the chance and the place of one that it replaces, where those are better: it may be said in other words.
+func standIn(cs []candidate.Candidate) {
+	if !slices.ContainsFunc(cs, func(c candidate.Candidate) bool { return c.SupersededBy != "" }) {
+		return
+	}
+	place := func(id string) int {
+		return slices.IndexFunc(cs, func(c candidate.Candidate) bool { return c.ID == id })
+	}
+	for i := range cs {
+		last, at := -1, place(cs[i].SupersededBy)
+		for n := 0; n < mostReplaced && at >= 0 && cs[i].SupersededBy != ""; n++ {
+			last, at = at, place(cs[at].SupersededBy)
+		}
+		if last < 0 || at >= 0 || cs[last].Standing >= cs[i].Standing || cs[i].Signals == nil {
+			continue
+		}
+		by, signals := cs[last], *cs[i].Signals
+		by.Fused, by.Standing, by.Score, by.Signals = cs[i].Fused, cs[i].Standing, cs[i].Score, &signals
+		if last > i {
+			copy(cs[i+1:last+1], cs[i:last])
+			cs[i] = by
+		} else {
+			cs[last] = by
+		}
+	}
 }
 
 // nothingAnswers reports whether all candidates were dropped, and some for not being about the

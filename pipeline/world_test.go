@@ -118,6 +118,12 @@ func (w *world) put(t testing.TB, tenant string, list ...schemas.MemoryItem) {
 		ic = append(ic, items.Change{Position: pos, At: m.CreatedAt, Put: &schemas.Record{
 			MemoryItem: m, Position: pos, RecordedAt: m.CreatedAt, Terms: keyword.Terms(text), Tokens: w.tokens.Count(text + "\n"), Facets: f,
 		}})
+		for _, l := range m.Links {
+			if l.Rel == schemas.RelSupersedes {
+				w.at[tenant]++
+				ic = append(ic, items.Change{Position: w.at[tenant], At: m.CreatedAt, Superseded: &schemas.MemorySuperseded{Item: l.To, By: m.ID}})
+			}
+		}
 		kc = append(kc, keyword.Change{Position: pos, Put: &keyword.Doc{ID: m.ID, Position: pos, Text: text, Facets: f}})
 		gc = append(gc, graph.Change{Position: pos, Put: &graph.Node{
 			ID: m.ID, Position: pos, Facets: f, Links: m.Links, Entities: graph.Mentions(m.Content.Text(), m.Speaker, m.Attributes),
