@@ -243,10 +243,10 @@ func (c *Files) readLines(a *app.App, name string, r io.Reader, written time.Tim
 	if err != nil {
 		return err
 	}
-	read.hand(a, add)
 	if hint != "" {
 		fmt.Fprintf(a.Err, "%s: lines without content have %q: if that is it, import with --map content=%s, and other fields likewise (--map created_at=…)\n", name, hint, hint)
 	}
+	read.hand(a, add)
 	return nil
 }
 
