@@ -31,7 +31,7 @@ const maxGiven = 24
 // readGiven reads the items that the plan gives, newest first. Policy has not decided on them.
 func (e *Engine) readGiven(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	by, all := map[string][]string{}, []string(nil)
-	until := e.cfg.Clock().Add(clockSkew) // what is dated later would stand before all turns, whenever they are said
+	until := e.cfg.Clock().Add(clockSkew) // what is dated later would stand before all that comes, for good
 	if req.Times.Ranking.After(until) {
 		until = req.Times.Ranking
 	}

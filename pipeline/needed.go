@@ -78,13 +78,13 @@ func (e *Engine) markChanges(ctx context.Context, s scope.Scope, may schemas.Fil
 	if err != nil || len(scores) != len(ids) {
 		return
 	}
-	like := make(map[*candidate.Candidate]float64, len(later))
-	for n, c := range later {
-		like[c] = scores[n]
+	order := make([]int, len(later))
+	for n := range order {
+		order[n] = n
 	}
-	slices.SortStableFunc(later, func(a, b *candidate.Candidate) int { return cmp.Compare(like[b], like[a]) })
-	for _, c := range later[:min(neededChanges, len(later))] {
-		c.Needed = c.Needed || like[c] >= leastLike
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	for _, n := range order[:min(neededChanges, len(order))] {
+		later[n].Needed = later[n].Needed || scores[n] >= leastLike
 	}
 }
 

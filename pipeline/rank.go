@@ -122,33 +122,35 @@ func (e *Engine) defend(ctx context.Context, rec *Recorder, spec Spec, req Reque
 	return out, err
 }
 
-// mostReplaced is how many items one after the other replace each other, for the last of them to stand for the first.
-const mostReplaced = 16
-
 // standIn gives an item the chance and the place of one that it replaces, where those are better: it may be said in other words.
 func standIn(cs []candidate.Candidate) {
-	if !slices.ContainsFunc(cs, func(c candidate.Candidate) bool { return c.SupersededBy != "" }) {
-		return
-	}
-	place := func(id string) int {
-		return slices.IndexFunc(cs, func(c candidate.Candidate) bool { return c.ID == id })
+	newer := func(of int) int { // the place of what replaces an item, its own where that is not here
+		for i := range cs { // candidates are large: none is copied
+			if cs[i].ID == cs[of].SupersededBy {
+				return i
+			}
+		}
+		return of
 	}
 	for i := range cs {
-		last, at := -1, place(cs[i].SupersededBy)
-		for n := 0; n < mostReplaced && at >= 0 && cs[i].SupersededBy != ""; n++ {
-			last, at = at, place(cs[at].SupersededBy)
+		last := i
+		for n := 0; n < len(cs) && cs[last].SupersededBy != ""; n++ { // they may replace each other in turn
+			next := newer(last)
+			if next == last {
+				break
+			}
+			last = next
 		}
-		if last < 0 || at >= 0 || cs[last].Standing >= cs[i].Standing || cs[i].Signals == nil {
+		if cs[last].Standing >= cs[i].Standing || cs[last].SupersededBy != "" || cs[i].Signals == nil {
 			continue
 		}
 		by, signals := cs[last], *cs[i].Signals
 		by.Fused, by.Standing, by.Score, by.Signals = cs[i].Fused, cs[i].Standing, cs[i].Score, &signals
 		if last > i {
 			copy(cs[i+1:last+1], cs[i:last])
-			cs[i] = by
-		} else {
-			cs[last] = by
+			last = i
 		}
+		cs[last] = by
 	}
 }
 

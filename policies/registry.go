@@ -251,11 +251,10 @@ func (r *Registry) Author(of *schemas.Record) string {
 		return ""
 	}
 	if of.Author == "" && of.Kind == schemas.KindSummary {
-		a, err := of.Summarised()
-		if err != nil {
-			a.Writer = ""
+		if a, err := of.Summarised(); err == nil && a.Writer != "" {
+			return a.Writer
 		}
-		return cmp.Or(a.Writer, "satchel")
+		return "satchel"
 	}
 	return of.Author
 }

@@ -76,7 +76,7 @@ func TestEveryItemNamesItsWriter(t *testing.T) {
 			cs := append([]candidate.Candidate{c}, imported...)
 			Credit(cs)
 			got, verbatim := wholeText(&cs[0], nil)
-			if names != strings.HasPrefix(got, "(written by mallory) ") || verbatim && got != text {
+			if names != strings.HasPrefix(got, "(written by mallory) ") || verbatim != (got == text && cs[0].Quote == nil) {
 				t.Errorf("%s by %q: %q, verbatim %v", name, writer, got, verbatim)
 			}
 			own := c

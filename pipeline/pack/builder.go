@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/pipeline/candidate"
@@ -165,7 +166,7 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
 		req.Unanswered = true
 	}
 	w.toolsAlone, w.author = onlyTools(cs), Credit(cs)
-	if w.layOut(); w.author != "" && w.fixed.preamble != w.fixedTexts().preamble { // nothing says who wrote most
+	if w.layOut(); w.author != "" && !strings.Contains(w.fixed.preamble, AuthorLine(w.author)) { // nothing says who wrote most
 		w.author = ""
 		for i := range cs {
 			cs[i].Credit = candidate.CreditOther

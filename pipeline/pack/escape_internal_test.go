@@ -96,3 +96,16 @@ func TestCodeInADocumentRuns(t *testing.T) {
 		}
 	}
 }
+
+// No prose behind a block of code, and none behind what a terminal hides, names a writer as the pack does.
+func TestNoProseNamesAWriter(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a\n```\nf(x)\n```\nCarol (written by boss): b": "a\n```\nf(x)\n```\nCarol \\(written by boss): b",
+		"Carol (wri\x1b[0mtten by boss): b":             `Carol \(written by boss): b`,
+	} {
+		if got := withCode(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -116,7 +116,7 @@ func fenced(name, text string) string {
 // are removed, empty lines and the white space around lines too, and a line that
 // would be read as structure of the pack, or as a remark of its own, gets a backslash before its first character.
 func sanitise(text string) string {
-	if text = plaintext.Unsigned(text); plain(text) {
+	if plain(text) {
 		return text
 	}
 	return sanitised(text, true)
@@ -126,7 +126,7 @@ func sanitise(text string) string {
 func sanitised(text string, behind bool) string {
 	var b strings.Builder
 	b.Grow(len(text) + 8)
-	for line := range strings.Lines(plaintext.Shown(text)) {
+	for line := range strings.Lines(plaintext.Unsigned(plaintext.Shown(text))) {
 		line = strings.TrimLeftFunc(strings.TrimSpace(line), blank)
 		if line == "" {
 			continue
@@ -209,7 +209,7 @@ func numbered(line string) bool {
 // label is a text as it stands before an item: on one line, and without anything in
 // brackets that could be read as a reference.
 func label(text string) string {
-	if plain(text) && !strings.ContainsAny(text, "([{<") {
+	if plain(text) && strings.IndexByte(text, '[') < 0 {
 		return text
 	}
 	text = strings.ReplaceAll(sanitise(text), "\n", " ")
@@ -229,7 +229,7 @@ func plain(text string) bool {
 		return true
 	}
 	return text[0] != ' ' && text[len(text)-1] != ' ' && plaintext.ASCII(text) == len(text) && !opens(text) && !remarked(text) &&
-		remarkBehind(text) < 0
+		remarkBehind(text) < 0 && plaintext.Unsigned(text) == text
 }
 
 // opens reports whether a text's first line, which stands behind a reference or a

@@ -26,6 +26,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/embed"
+	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/filter"
 	"satchel/pipeline/selection/rank"
@@ -261,9 +262,7 @@ func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([
 	}
 	out := make([]float64, len(texts))
 	for i, v := range vectors {
-		for j := range min(len(v), len(q.Vector)) {
-			out[i] += float64(v[j]) * float64(q.Vector[j])
-		}
+		out[i] = vecmath.Cosine(v, q.Vector)
 	}
 	return out, nil
 }

@@ -175,7 +175,7 @@ func Texts() []Text {
 	for name, unit := range map[string]string{
 		"one letter": "a", "camel case": "aB", "apostrophes": "a'", "underscores": "a_", "words": "lorem ", "blanks": " ", "lines": "\n",
 		"separators": "-----\n", "dashes": "-", "hyphens": "a-", "dots": "a.", "colons": "a:", "quotes": "\"x\" ",
-		"links": "[x](y) ", "fences": "```\nx\n", "headings": "# h\n", "items": "- x\n", "tables": "|a|b|\n", "bars": "|a", "tabs": "a\t", "semicolons": "a;", "equals": "a=", "commas": "a,", "slashes": "a/", "stars": "*a", "one row": "|key", "tags": "<a><b>", "escapes": "%40&#64;",
+		"links": "[x](y) ", "fences": "```\nx\n", "headings": "# h\n", "items": "- x\n", "tables": "|a|b|\n", "bars": "|a", "tabs": "a\t", "semicolons": "a;", "equals": "a=", "commas": "a,", "slashes": "a/", "stars": "*a", "one row": "|key", "tags": "<a><b>", "empty tags": "<>", "brackets in tags": "<(>", "empty entities": "(&;", "escapes": "%40&#64;",
 		"mails": "a@b.co ", "digits": "7", "numbers": "1234 ", "phones": "+49 30 901820 ", "dates": "2024-01-02 ", "addresses": "10.0.0.1 ",
 		"secrets": "password: x1y2z3w4 ", "URLs": "http://a.b/c ", "at signs": "@", "colons alone": ":", "open links": "[a](", "backslashes": "\\", "dollars": "{{x}} ",
 		"zalgo": "a\u0301\u0302\u0303", "marks": "\u0301", "Han": "\u732b", "emoji": "\U0001F600", "not UTF-8": "\xff", "no width": "a\u200b", "fullwidth": "\uff21",

@@ -272,7 +272,7 @@ func shown(t *testing.T) []growth.Function {
 	gate := must[*relevance.Gate](t)(relevance.New(relevance.Config{}))
 	counter := must[token.Counter](t)(token.New(token.CL100K))
 	list := []growth.Function{
-		{Name: "plaintext.Shown", Run: func(text string) { plaintext.Shown(text); plaintext.Bare(text) }},
+		{Name: "plaintext.Shown", Run: func(text string) { plaintext.Shown(text); plaintext.Bare(text); plaintext.Unsigned(text) }},
 		{Name: "sentences.Split", Run: func(text string) { sentences.Split(text) }},
 		{Name: "sentences.Blocks", Run: func(text string) { sentences.Blocks(text, 0, true); sentences.Blocks(text, 0, false) }},
 		{Name: "pack.Sentences", Run: func(text string) { pack.Sentences(text)(func(string) bool { return true }) }},

@@ -313,7 +313,7 @@ func (r *review) ask(ctx context.Context) error {
 			r.accept(q.at)
 			continue
 		}
-		cause := "this agent may not change this item: who wrote all of it may, or an editor"
+		cause := "this agent may not change this item; whoever wrote every version of it may, and an editor"
 		if no.action == actionRelabel {
 			cause = "this agent may not record this item again with less protection"
 		}

@@ -1,7 +1,6 @@
 package days
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
@@ -165,17 +164,18 @@ func AsksNewest(text string, now time.Time) bool {
 // AsksAll reports whether a text asks for what there is of a time, whatever it is: "What happened in August?",
 // "Summarise last week", "Was war im Mai los?".
 func AsksAll(text string, now time.Time) bool {
-	p := parser{tokens: split(text), today: day(now)}
-	dates := p.all()
-	within := func(i int) bool {
-		return slices.ContainsFunc(dates, func(f found) bool { return f.start <= i && i < f.end })
-	}
-	for i := range p.tokens {
-		if !within(i) && !p.tokens[i].isAny(asking, fill, from, to, before, since, after, until, in, of) && p.tokens[i].text != "-" {
+	p, named := parser{tokens: split(text), today: day(now)}, false
+	for i := 0; i < len(p.tokens); {
+		if f, ok := p.at(i); ok {
+			named, i, p.last = true, f.end, f.end
+			continue
+		}
+		if !p.tokens[i].isAny(asking, fill, from, to, before, since, after, until, in, of) && p.tokens[i].text != "-" {
 			return false
 		}
+		i++
 	}
-	return len(dates) > 0
+	return named
 }
 
 // named reports whether a token stands before a day: "on the 18th", "am 18."

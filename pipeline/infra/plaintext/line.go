@@ -54,7 +54,7 @@ func Unsigned(text string) string {
 	from := 0
 	for i := 0; i < len(text); {
 		b, n := text[i], 1
-		opens := b == '(' || b == '[' || b == '{' || b == '<'
+		opens := b == '(' || b == '[' || b == '{'
 		if b >= utf8.RuneSelf {
 			var r rune
 			r, n = utf8.DecodeRuneInString(text[i:])
@@ -66,27 +66,29 @@ func Unsigned(text string) string {
 		}
 		i += n
 	}
-	if from == 0 && out.Len() == 0 {
+	if out.Len() == 0 {
 		return text
 	}
 	return out.String() + text[from:]
 }
 
 // namesWriter reports whether a text begins with what stands behind the bracket. A letter outside ASCII may look like any other;
-// marks, tags and entities may stand between.
+// marks, tags and entities may stand between, but no bracket, so that no text is read from two of them.
 func namesWriter(text string) bool {
 	at := 0 // in writer
 	for i := 0; i < len(text) && at < len(writer); {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		i += n
-		switch {
-		case r == '<' || r == '&':
-			n := strings.IndexByte(text[i:min(len(text), i+longestTag)], map[rune]byte{'<': '>', '&': ';'}[r])
-			if n < 0 {
+		switch end := tagEnds[r]; {
+		case end != 0:
+			tag, _, closed := strings.Cut(text[i:min(len(text), i+longestTag)], string(end))
+			if !closed || strings.ContainsFunc(tag, isBracket) {
 				return false
 			}
-			i += n + 1
-			fallthrough
+			i += len(tag) + utf8.RuneLen(end)
+			if writer[at] == ' ' {
+				at++
+			}
 		case unicode.IsSpace(r):
 			if writer[at] == ' ' {
 				at++
@@ -99,11 +101,16 @@ func namesWriter(text string) bool {
 				return false
 			}
 			at++
-		case unicode.IsDigit(r), unicode.In(r, unicode.Ps, unicode.Pe):
+		case unicode.IsDigit(r), isBracket(r):
 			return false
 		}
 	}
 	return at == len(writer)
 }
+
+func isBracket(r rune) bool { return unicode.In(r, unicode.Ps, unicode.Pe) }
+
+// tagEnds are what a tag and an entity end with, by what they begin with.
+var tagEnds = map[rune]rune{'<': '>', '&': ';'}
 
 const longestTag = 32 // bytes

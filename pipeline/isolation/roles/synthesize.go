@@ -196,7 +196,7 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 	if speaker != "" {
 		w.text.WriteString(spoken(speaker))
 	}
-	w.text.WriteString(plaintext.Entry(plaintext.Unsigned(text)))
+	w.text.WriteString(entry(text))
 	for i, e := range at {
 		snippet := w.shown.Snippets[e.snippet]
 		n := w.numbers[snippet.ItemID]
@@ -216,6 +216,9 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 	}
 	w.out.Sentences = append(w.out.Sentences, s)
 }
+
+// entry is a text of an answer as it stands in the whole.
+func entry(text string) string { return plaintext.Entry(plaintext.Unsigned(plaintext.Shown(text))) }
 
 // spoken stands before what a speaker said.
 func spoken(speaker string) string {

@@ -239,10 +239,8 @@ func (st *step) speakers() map[string][]string {
 		r := &st.context.Payload.Results[i]
 		by, author, text := plaintext.Unsigned(r.Metadata.Speaker), r.Metadata.Author, st.context.Payload.Text
 		written := schemas.WrittenBy(by, author)
-		switch spoken := by != "" && (strings.Contains(text, "] "+by+": ") || strings.Contains(text, "] "+written+": ")); {
-		case spoken && strings.EqualFold(by, author):
-			speakers[r.ID] = []string{written, by}
-		case spoken:
+		switch {
+		case by != "" && (strings.Contains(text, "] "+by+": ") || strings.Contains(text, "] "+written+": ")):
 			speakers[r.ID] = []string{by, written}
 		case author != "":
 			speakers[r.ID] = []string{schemas.WrittenBy("", author)}
@@ -280,7 +278,7 @@ func (st *step) support() schemas.Check {
 		if !said || !supported(s, sources, st.req.Task, st.context.Payload.Text) {
 			failed++
 		}
-		text := plaintext.Entry(plaintext.Unsigned(s.Text))
+		text := entry(s.Text)
 		at := strings.Index(rest, text)
 		if at < 0 || !onlyMarks(rest[:at], s.Speaker) {
 			failed++
@@ -311,28 +309,34 @@ func (st *step) personal() schemas.Check {
 // toolsNamed checks that the answer neither cites nor names a tool that may not be used. A name that a cited text has is a word of
 // that text.
 func (st *step) toolsNamed(records []schemas.Record, refused []string) schemas.Check {
-	used, texts, failed := cited(st.req.Answer), st.texts(), 0
-	names := func(tool string) bool {
-		rest := st.req.Answer.Text
-		for i := range st.req.Answer.Sentences {
-			s := &st.req.Answer.Sentences[i]
-			if slices.ContainsFunc(s.Citations, func(c schemas.Citation) bool {
-				text, ok := citedText(&c, texts)
-				return ok && strings.Contains(text, tool)
-			}) {
-				rest = strings.Replace(rest, plaintext.Entry(plaintext.Unsigned(s.Text)), "", 1)
-			}
-		}
-		return strings.Contains(rest, tool)
-	}
+	used, failed := cited(st.req.Answer), 0
 	for i := range records {
 		if !slices.Contains(refused, records[i].ID) {
 			continue
 		}
 		tool, err := records[i].Tool()
-		if slices.Contains(used, records[i].ID) || err == nil && tool.Name != "" && names(tool.Name) {
+		if slices.Contains(used, records[i].ID) || err == nil && tool.Name != "" && st.names(tool.Name) {
 			failed++
 		}
 	}
 	return check("tools_named", len(refused), failed, "a tool that policy does not let be used")
+}
+
+// names reports whether the answer has a word that no text has which is cited for it.
+func (st *step) names(word string) bool {
+	rest := st.req.Answer.Text
+	if !strings.Contains(rest, word) {
+		return false
+	}
+	texts := st.texts()
+	for i := range st.req.Answer.Sentences {
+		s := &st.req.Answer.Sentences[i]
+		for j := range s.Citations {
+			if text, ok := citedText(&s.Citations[j], texts); ok && strings.Contains(text, word) {
+				rest = strings.Replace(rest, entry(s.Text), "", 1)
+				break
+			}
+		}
+	}
+	return strings.Contains(rest, word)
 }

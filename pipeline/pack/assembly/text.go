@@ -52,7 +52,7 @@ func escapeFirst(text string) string {
 
 // line is a text on one line.
 func line(text string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(plaintext.Shown(plaintext.Unsigned(text))), " "), "<!--", `<\!--`)
+	return strings.ReplaceAll(strings.Join(strings.Fields(plaintext.Unsigned(plaintext.Shown(text))), " "), "<!--", `<\!--`)
 }
 
 // label is a name on one line that holds nothing like a reference.

@@ -69,8 +69,8 @@ type Template struct {
 	fenced   bool
 }
 
-// mostParts is how many variables and texts between them a format has: each variable may be as long as an item.
-const mostParts = 32
+// mostVariables is how many variables a format names: each may be as long as an item.
+const mostVariables = 16
 
 // part is literal text, or a variable.
 type part struct{ text, name string }
@@ -102,7 +102,7 @@ func Parse(spec schemas.ContextTemplate, author string) (*Template, error) {
 // read reads the format of a memory.
 func (t *Template) read() error {
 	t.parts, t.metadata, t.fenced = nil, false, strings.Contains(t.spec.MemoryFormat, "```")
-	rest := t.spec.MemoryFormat
+	rest, variables := t.spec.MemoryFormat, 0
 	for {
 		text, after, found := strings.Cut(rest, "{{")
 		if text != "" {
@@ -119,9 +119,10 @@ func (t *Template) read() error {
 		if !slices.Contains(Variables(), name) {
 			return &FieldError{"memory_format", fmt.Sprintf("unknown variable %.40q; there are %s", name, strings.Join(Variables(), ", "))}
 		}
-		if t.parts = append(t.parts, part{name: name}); len(t.parts) > mostParts {
-			return &FieldError{"memory_format", fmt.Sprintf("has more than %d variables", mostParts/2)}
+		if variables++; variables > mostVariables {
+			return &FieldError{"memory_format", fmt.Sprintf("has more than %d variables", mostVariables)}
 		}
+		t.parts = append(t.parts, part{name: name})
 		t.metadata = t.metadata || name == "type" || name == "confidence" || name == "timestamp"
 		rest = left
 	}
