@@ -19,8 +19,11 @@ import (
 	"satchel/schemas"
 )
 
-// mostSession is how many items of a session are compacted, the newest.
-const mostSession = 1000
+// How much of a session is compacted, the newest.
+const (
+	mostSession = 1000     // items
+	mostText    = 16 << 20 // bytes
+)
 
 // Compact brings a pack, or the items of a session, under a budget and keeps summaries of them as
 // items. stored is the pack, nil for a session: the caller MUST have checked that the principal
@@ -100,16 +103,34 @@ func (o *compactOp) retrieve(ctx context.Context, req Request, plan Plan) (Retri
 	if err != nil {
 		return Retrieved{}, storageError("the items of the session could not be read")
 	}
-	found, err := o.e.readItems(ctx, req, plan, ids)
-	found.Named = slices.DeleteFunc(found.Named, func(r *schemas.Record) bool { return r.Kind == schemas.KindSummary })
-	return found, err
+	out, size := Retrieved{Notes: plan.Notes}, 0
+	for part := range slices.Chunk(ids, sessionBatch) {
+		found, err := o.e.readItems(ctx, req, plan, part)
+		if err != nil {
+			return found, err
+		}
+		for _, r := range found.Named {
+			if r.Kind == schemas.KindSummary {
+				continue
+			}
+			if size += len(r.Content.Text()); size > mostText && len(out.Named) > 0 {
+				out.Notes = out.Notes.With(fmt.Sprintf("session: the newest %d items alone were read, which is as much text as a compaction takes", len(out.Named)))
+				return out, nil
+			}
+			out.Named = append(out.Named, r)
+		}
+	}
+	return out, nil
 }
+
+// sessionBatch is how many items of a session are read at once: they may be long.
+const sessionBatch = 20
 
 // rank orders the items of a pack by their scores in it, and those of a session by the question.
 func (o *compactOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
 	ranked := rankedBy(selection.Ranking{Candidates: auth.Named, Found: len(auth.Named)}, auth)
 	if o.stored == nil {
-		compaction.Score(ranked.Candidates, req.Query)
+		compaction.Score(ranked.Candidates, req.Query, o.e.texts)
 	} else {
 		scores := map[string]float64{}
 		for _, section := range o.stored.Payload.Pack.Sections {

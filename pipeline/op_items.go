@@ -41,7 +41,7 @@ func (e *Engine) Items(ctx context.Context, s scope.Scope, in schemas.ItemsReque
 			return schemas.ItemsReply{}, typed(ctx, err)
 		}
 	}
-	out, err := e.run(ctx, &itemsOp{e, &in, behind}, req)
+	out, err := e.run(ctx, &itemsOp{e: e, in: &in, behind: behind}, req)
 	if err != nil {
 		return schemas.ItemsReply{}, err
 	}
@@ -88,6 +88,7 @@ type itemsOp struct {
 	e      *Engine
 	in     *schemas.ItemsRequest
 	behind items.Place // the list goes on there; zero: it begins
+	more   bool        // it was read no further, as the page is full
 }
 
 func (o *itemsOp) spec() Spec { return Spec{Name: "items", List: true} }
@@ -117,12 +118,12 @@ func (o *itemsOp) retrieve(ctx context.Context, req Request, plan Plan) (Retriev
 }
 
 // list reads from the place where the list goes on, until there is one item more than a page
-// holds which the principal may see.
+// holds, by their number or their length, which the principal may see.
 func (o *itemsOp) list(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
-	out, seen := Retrieved{Notes: plan.Notes}, 0
+	out, seen, size := Retrieved{Notes: plan.Notes}, 0, 0
 	see, filter := visibility{o.e, req}, plan.Asked.And(plan.Pushdown.Filter)
 	for at := o.behind; ; {
-		ids, err := o.e.cfg.Items.Recent(ctx, req.Scope, filter, at, readBatch)
+		ids, err := o.e.cfg.Items.Recent(ctx, req.Scope, filter, at, min(readBatch, req.Limits.Items+1))
 		if err != nil {
 			return Retrieved{}, storageError("items could not be listed")
 		}
@@ -136,14 +137,16 @@ func (o *itemsOp) list(ctx context.Context, req Request, plan Plan) (Retrieved, 
 		last := &records[len(records)-1]
 		at = items.Place{Created: last.CreatedAt, First: last.First}
 		current := slices.DeleteFunc(records, func(r schemas.Record) bool { return r.SupersededBy != "" })
-		visible := map[string]bool{}
+		visible := map[string]int{} // tokens
 		for _, c := range see.decide(ctx, current) {
-			visible[c.ID] = true
+			visible[c.ID] = tokensOf(&c)
 		}
 		for i := range current {
 			out.Named = append(out.Named, &current[i])
-			if visible[current[i].ID] {
-				if seen++; seen > req.Limits.Items {
+			if tokens, ok := visible[current[i].ID]; ok {
+				size += tokens
+				seen++
+				if o.more = seen > req.Limits.Items || size > req.Limits.Tokens && seen > 1; o.more {
 					return out, nil
 				}
 			}
@@ -178,6 +181,9 @@ func (o *itemsOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (P
 		if last = i; cs[i].Kept() {
 			out.Shown, tokens = append(out.Shown, i), tokens+n
 		}
+	}
+	if o.more && last == len(cs)-1 && last >= 0 { // what was left out made room
+		out.Next = cursor(items.Place{Created: cs[last].CreatedAt, First: cs[last].First})
 	}
 	markShown(cs, out.Shown, schemas.DropBudget)
 	out.Sections = sectionsOf(cs, out.Shown, req.Limits.Tokens, "items: by "+byWhat(o.in))

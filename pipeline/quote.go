@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"satchel/pipeline/candidate"
@@ -43,10 +44,14 @@ func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranke
 	} else {
 		ranking.Whole(cs, by)
 	}
+	var notes Notes
 	if ranking.Err != nil {
-		return chosen, Notes{"vectors of passages: " + failure(ranking.Err)}
+		notes = notes.With("vectors of passages: " + failure(ranking.Err))
 	}
-	return chosen, nil
+	if ranking.Begun > 0 && chosen {
+		notes = notes.With(fmt.Sprintf("passages: so much text was found that only the beginning of some items was read (%d): a filter or a smaller limit helps", ranking.Begun))
+	}
+	return chosen, notes
 }
 
 // hasPassages reports whether a kept candidate is cut into passages.

@@ -12,11 +12,11 @@ import (
 )
 
 // typed returns the error that a client may see. A typed error stays as it is, and a spent
-// deadline has its code. Any other error loses its words, which may quote content.
+// deadline has its code, also where a store said that it failed. Any other error loses its words, which may quote content.
 func typed(ctx context.Context, err error) *schemas.Error {
 	var known *schemas.Error
 	switch {
-	case errors.As(err, &known):
+	case errors.As(err, &known) && (known.Code != schemas.CodeStorage || ctx.Err() == nil):
 		return known
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "the request's time ran out"}

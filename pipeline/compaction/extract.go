@@ -284,13 +284,17 @@ func RestoreUnshown(cs []candidate.Candidate) {
 
 // Score gives candidates that nothing has ranked a score: how much the best sentence of
 // each says about the query and about what the others speak of, 0–1.
-func Score(cs []candidate.Candidate, query string) {
-	r := newReader(query, nil)
+func Score(cs []candidate.Candidate, query string, texts *Texts) {
+	r := newReader(query, texts)
 	pieces := make([]piece, len(cs))
 	for i := range cs {
 		pieces[i] = piece{c: &cs[i]}
-		text := cs[i].Content.Text()
-		r.count(&pieces[i], r.texts.read(text, units(text)))
+		known := texts.of(&cs[i])
+		if known.blob {
+			text := cs[i].Content.Text()
+			known = texts.read(text, units(text))
+		}
+		r.count(&pieces[i], known)
 	}
 	for i := range cs {
 		best := 0.0

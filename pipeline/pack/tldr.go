@@ -43,8 +43,8 @@ type sentence struct {
 }
 
 // summarise picks the sentences that say most about the query and least that was said, and
-// cites the item of each. Sentences are taken word for word from what is shown. They stand in
-// the order in which they were picked, so the one that answers best comes first. What hardly answers is not quoted.
+// cites the item of each. Sentences are taken word for word from what is shown, but for what looks like a citation of the
+// pack. They stand in the order in which they were picked, so the one that answers best comes first. What hardly answers is not quoted.
 func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int) schemas.TLDR {
 	out := schemas.TLDR{Citations: []string{}, Sentences: []schemas.TLDRSentence{}}
 	if b.sentences < 0 || len(shown) == 0 || req.Doubtful {
@@ -56,9 +56,9 @@ func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int)
 	texts := make([]string, len(chosen))
 	for i, s := range chosen {
 		id := cs[s.item].ID
-		texts[i] = s.text
+		texts[i] = plaintext.Unreferenced(s.text)
 		out.Citations = append(out.Citations, id)
-		out.Sentences = append(out.Sentences, schemas.TLDRSentence{Text: s.text, Citations: []string{id}})
+		out.Sentences = append(out.Sentences, schemas.TLDRSentence{Text: texts[i], Citations: []string{id}})
 	}
 	out.Summary = strings.Join(texts, " ")
 	return out

@@ -131,11 +131,18 @@ func (m *memo) grow(a *analysis, each int) {
 	m.bytes += each * len(a.parts)
 }
 
-// item finds the passages of a candidate, or returns what was known before.
-func (m *memo) item(tenant string, c *candidate.Candidate) *analysis {
+// item finds the passages of a candidate, or returns what was known before. What is behind so many bytes is one passage,
+// which is not read.
+func (m *memo) item(tenant string, c *candidate.Candidate, most int) *analysis {
+	text := c.Content.Text()
+	head := text
+	if len(text) > most {
+		head = strings.ToValidUTF8(text[:most], "")
+	}
 	var h maphash.Hash
 	h.SetSeed(m.seed)
-	h.WriteString(c.Content.Text())
+	h.WriteString(head)
+	maphash.WriteComparable(&h, len(text))
 	h.WriteByte(0)
 	if !c.Verdict.Redact {
 		h.Write(c.Attributes)
@@ -149,8 +156,7 @@ func (m *memo) item(tenant string, c *candidate.Candidate) *analysis {
 		return known
 	}
 	a := &analysis{source: sourceOf(c)}
-	text := c.Content.Text()
-	for _, p := range a.source.parts(text) {
+	for _, p := range a.source.parts(head) {
 		a.parts = append(a.parts, read{part: p, cues: &cuesOf{}})
 	}
 	a.bytes = placeOf * len(a.parts)
@@ -160,6 +166,9 @@ func (m *memo) item(tenant string, c *candidate.Candidate) *analysis {
 			own := max(p.span.Start, min(a.title, p.span.End)) // a heading alone says nothing of its subject
 			p.bare = bare(a.doc[p.doc.Start:p.doc.End] + "\n" + text[own:p.span.End])
 		}
+	}
+	if len(head) < len(text) {
+		a.parts = append(a.parts, read{part: part{span: schemas.Span{Start: len(head), End: len(text)}}, bare: true, cues: &cuesOf{}})
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

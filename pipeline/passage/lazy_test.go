@@ -59,12 +59,12 @@ func TestMemoKeepsWhatIsAskedFor(t *testing.T) {
 	m := newMemo()
 	r := reading{memo: m}
 	hot := item(t, "hot", schemas.KindCode, "func hot() {}", nil)
-	first := m.item("acme", &hot)
+	first := m.item("acme", &hot, readWhole)
 	text := strings.Repeat("The lake house has a blue door and a long table. ", 400)
 	for i := range 250 {
 		cold := item(t, fmt.Sprint(i), schemas.KindKnowledge, fmt.Sprint(i, " ", text), nil)
-		r.read(m.item("acme", &cold), cold.Content.Text(), false)
-		if m.item("acme", &hot) != first {
+		r.read(m.item("acme", &cold, readWhole), cold.Content.Text(), false)
+		if m.item("acme", &hot, readWhole) != first {
 			t.Fatalf("after %d others it is forgotten", i)
 		}
 	}
@@ -76,5 +76,39 @@ func TestMemoKeepsWhatIsAskedFor(t *testing.T) {
 	}
 	if most := 2*mostBytes + 1<<20; kept > most || kept < mostBytes/2 {
 		t.Errorf("%d bytes are kept of at most %d", kept, most)
+	}
+}
+
+// TestAQuestionReadsSoMuch: the first items are read whole, of the others the beginning, and nothing of them is missing from
+// their passages.
+func TestAQuestionReadsSoMuch(t *testing.T) {
+	t.Parallel()
+	reader, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("The lake house has a blue door and a long table. ", 15000) + "\n\nThe key hangs behind the oar."
+	var list []candidate.Candidate
+	for i := range 14 {
+		list = append(list, item(t, fmt.Sprint(i), schemas.KindKnowledge, fmt.Sprint(i, " ", text), nil))
+	}
+	got := reader.Score(t.Context(), system(t), Query{Text: "Where does the key hang?"}, list)
+	if whole := readWhole / len(text); got.Begun != len(list)-whole {
+		t.Errorf("of %d items %d were read to their beginning", len(list), got.Begun)
+	}
+	for i, a := range got.items {
+		end := 0
+		for _, p := range a.parts {
+			if p.span.Start < end || len(strings.TrimSpace(list[i].Content.Text()[end:p.span.Start])) > 0 {
+				t.Fatalf("item %d: a passage begins at %d, the one before ended at %d", i, p.span.Start, end)
+			}
+			end = p.span.End
+		}
+		if end < len(list[i].Content.Text()) {
+			t.Errorf("item %d: the passages end at %d of %d", i, end, len(list[i].Content.Text()))
+		}
+	}
+	if best := got.list[0]; best.at != 0 || !strings.Contains(list[0].Content.Text()[got.items[0].parts[best.part].span.Start:], "oar") {
+		t.Errorf("the best passage is %d of item %d", best.part, best.at)
 	}
 }

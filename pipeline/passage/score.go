@@ -13,6 +13,12 @@ import (
 	"satchel/schemas"
 )
 
+// How much a question reads. A megabyte of prose is read in a tenth of a second the first time.
+const (
+	readWhole = 8 << 20  // bytes of the first items
+	readFirst = 32 << 10 // bytes of each other
+)
+
 // The recipe of a score. It was measured on questions about repositories: see docs/selection.md.
 const (
 	units     = 100 // items whose passages are scored
@@ -36,6 +42,7 @@ type Query struct {
 // Ranking is the scored passages of some candidates, best first.
 type Ranking struct {
 	Err   error       // of the stored vectors, in whose place those of the items counted; nil: none
+	Begun int         // items of which only the beginning was read
 	items []*analysis // by candidate; nil: it is not cut
 	list  []scored
 	rest  []scored // of the other items, in the order of these, and what says nothing alone; they are not scored
@@ -84,12 +91,18 @@ func (w *scoring) units() {
 		score float64
 	}
 	var list []unit
+	read := 0
 	for i := range w.cs {
 		c := &w.cs[i]
 		if !c.Kept() || c.Abbreviated || !Of(c.Visible) {
 			continue
 		}
-		a := w.reader.memo.item(w.scope.Tenant(), c)
+		most := max(readWhole-read, readFirst)
+		if len(c.Content.Text()) > most {
+			w.ranking.Begun++
+		}
+		read += min(len(c.Content.Text()), most)
+		a := w.reader.memo.item(w.scope.Tenant(), c, most)
 		w.ranking.items[i] = a
 		list = append(list, unit{i, w.unit(c, a)})
 	}
@@ -276,8 +289,8 @@ func (w *scoring) storedCosines() []float64 {
 	for i, entry := range w.ranking.list {
 		item, _ := w.cs[entry.at].Channels.Of("encoder")
 		out[i] = item.Score
-		p, a := w.passage(i)
-		if at, asked := place[entry.at]; asked && at < len(stored) && len(stored[at]) == len(a.parts) && stored[at][entry.part].Span == p.span {
+		p, _ := w.passage(i)
+		if at, asked := place[entry.at]; asked && at < len(stored) && entry.part < len(stored[at]) && stored[at][entry.part].Span == p.span {
 			out[i] = stored[at][entry.part].Score
 		}
 	}

@@ -130,40 +130,60 @@ func fit(rows []row, m model, of func(*row) bool) []float64 {
 	}
 }
 
-// regress returns the coefficients of a logistic regression, by Newton's method from the given ones. Rows without a weight
-// do not count.
+// regress returns the coefficients of a logistic regression, by Newton's method from the given ones. Rows without a weight do
+// not count. A step that makes the rows less likely is halved.
 func regress(rows []row, b []float64, terms func(*row) []float64, weight func(*row) float64) []float64 {
-	const most = 2 // that a step changes a coefficient
-	n := len(b)
+	const halvings = 30
+	likely, gradient, hessian := slope(rows, b, terms, weight)
 	for range 40 {
-		gradient, hessian := make([]float64, n), make([][]float64, n)
-		for i := range hessian {
-			hessian[i] = make([]float64, n)
-			hessian[i][i] = 1e-9
-		}
-		for i := range rows {
-			r := &rows[i]
-			w, y := weight(r), 0.
-			if w == 0 {
-				continue
+		step, taken := solve(hessian, gradient), false
+		for range halvings {
+			next := slices.Clone(b)
+			for j, d := range step {
+				next[j] += d
+				step[j] /= 2
 			}
-			x := terms(r)
-			p := logistic(b, x)
-			if r.relevant {
-				y = 1
-			}
-			for j := range x {
-				gradient[j] += w * (y - p) * x[j]
-				for k := range x {
-					hessian[j][k] += w * p * (1 - p) * x[j] * x[k]
-				}
+			better, g, h := slope(rows, next, terms, weight)
+			if taken = better > likely; taken {
+				copy(b, next)
+				likely, gradient, hessian = better, g, h
+				break
 			}
 		}
-		for j, d := range solve(hessian, gradient) {
-			b[j] += max(-most, min(most, d))
+		if !taken {
+			break
 		}
 	}
 	return b
+}
+
+// slope is how likely the coefficients make the rows, as a logarithm, and its first and second derivatives, the second negative.
+func slope(rows []row, b []float64, terms func(*row) []float64, weight func(*row) float64) (likely float64, gradient []float64, hessian [][]float64) {
+	gradient, hessian = make([]float64, len(b)), make([][]float64, len(b))
+	for i := range hessian {
+		hessian[i] = make([]float64, len(b))
+		hessian[i][i] = 1e-9
+	}
+	for i := range rows {
+		r := &rows[i]
+		w := weight(r)
+		if w == 0 {
+			continue
+		}
+		x := terms(r)
+		p, y := logistic(b, x), 0.
+		if r.relevant {
+			y = 1
+		}
+		likely += w * math.Log(max(1e-300, 1-math.Abs(y-p)))
+		for j := range x {
+			gradient[j] += w * (y - p) * x[j]
+			for k := range x {
+				hessian[j][k] += w * p * (1 - p) * x[j] * x[k]
+			}
+		}
+	}
+	return likely, gradient, hessian
 }
 
 // solve solves a·x = y by elimination; a is positive definite and is overwritten.

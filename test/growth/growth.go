@@ -184,6 +184,11 @@ func Texts() []Text {
 	} {
 		list = append(list, repeated(name, unit))
 	}
+	for _, goesOn := range []string{"Mr. ", "a! b ", "12. ", "\u4e2d\u3002", "- a "} { // what ends no sentence, before what opens something
+		for _, mark := range []string{"**** ", "** ", "` ", "(", "\" ", "[x ", "\u2028", "    "} {
+			list = append(list, repeated(fmt.Sprintf("%q with %q", goesOn, mark), goesOn+mark))
+		}
+	}
 	for name, format := range map[string]string{
 		"other words": "w%d ", "other names": "Alpha%d Beta%[1]d ", "definitions": "Alpha Beta%d Gamma (ABG%[1]d) ", "other mails": "a%d@b%[1]d.com ",
 		"other headings": "# Head %d\n\nText %[1]d.\n\n", "log of many": "2024-01-02T03:04:05Z ERROR worker-%d failed: code %[1]d\n", "CSV": "%d,a%[1]d,b\n", "JSON lines": "{\"a\":%d,\"b%[1]d\":\"c\"}\n",

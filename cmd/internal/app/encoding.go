@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"satchel/cmd/internal/config"
+	"satchel/pipeline"
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/cache"
 	"satchel/pipeline/embed/encoder"
@@ -123,6 +124,13 @@ func (n *Node) AwaitEncoded(ctx context.Context, tenant string) error {
 		return err
 	}
 	return e.reindexer.Await(ctx, s, head.Size)
+}
+
+// Encode has an engine ask the sentence encoder, where there is one.
+func (n *Node) Encode(cfg *pipeline.Config) {
+	if e := n.Embedder.encoding; e != nil {
+		cfg.Encoder, cfg.Encoded = e.Questions, encodedSearches{e.index, e}
+	}
 }
 
 // Questions implements [rank.Meanings].

@@ -277,9 +277,7 @@ func (a *App) engineConfig(n *Node, w *worker.Config, gate *gate, o NodeOptions)
 	cfg := pipeline.Config{Compaction: a.Compaction, Defend: a.Defend(), Log: log, Items: n.Items, Keyword: n.Keyword, Private: n.Private, Vector: n.Vector, Graph: n.Graph,
 		PDP: n.PDP, Registry: n.registry, Embedder: n.Embedder, Tokens: n.Counter, Relevance: gate, Templates: &template.Store{Dir: a.Path("templates")}, Indexed: w.Projector, Prover: n.Log, Leaves: n.Log, Retrieval: a.retrieval(), Zone: zone,
 		Clock: o.Clock, IDs: o.NewID, Logger: n.logger, Tracer: o.telemetry.tracer(), TraceContent: a.TraceContent, Meter: n.meters}
-	if e := n.Embedder.encoding; e != nil {
-		cfg.Encoder, cfg.Encoded = e.Questions, encodedSearches{e.index, e}
-	}
+	n.Encode(&cfg)
 	if err := a.applyRerank(&cfg); err != nil {
 		return cfg, err
 	}

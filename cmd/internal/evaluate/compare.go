@@ -78,8 +78,12 @@ func engineFor(n *app.Node, v variant) (*pipeline.Engine, error) {
 			profiles = append(profiles, p)
 		}
 	}
-	return pipeline.New(pipeline.Config{Profiles: profiles, Log: n.Log, Items: n.Items, Keyword: n.Keyword, Private: n.Private, Vector: n.Vector, Graph: n.Graph,
-		PDP: n.PDP, Embedder: n.Embedder, Tokens: n.Counter, Weights: &w, Disable: v.disable})
+	cfg := pipeline.Config{Profiles: profiles, Log: n.Log, Items: n.Items, Keyword: n.Keyword, Private: n.Private, Vector: n.Vector, Graph: n.Graph,
+		PDP: n.PDP, Embedder: n.Embedder, Tokens: n.Counter, Weights: &w, Disable: v.disable}
+	if v.query == schemas.QueryHybrid {
+		n.Encode(&cfg)
+	}
+	return pipeline.New(cfg)
 }
 
 // compare ranks every query of the set by every variant.

@@ -138,11 +138,15 @@ func lines(b block, most int, text string) []block {
 		}
 		cur.Start = cur.End
 	}
+	line := cur.End // where the line ends
 	for cur.End < b.span.End {
-		end := b.span.End
-		if n := strings.IndexByte(text[cur.End:b.span.End], '\n'); n >= 0 {
-			end = cur.End + n + 1
+		if cur.End == line {
+			line = b.span.End
+			if n := strings.IndexByte(text[cur.End:b.span.End], '\n'); n >= 0 {
+				line = cur.End + n + 1
+			}
 		}
+		end := line
 		if tokens(end-cur.End) > LongestBlock {
 			end = cur.End + sentence(text[cur.End:end], 4*most)
 		}

@@ -33,18 +33,22 @@ func Split(text string) []schemas.Span {
 // InLine yields the sentences of a line that is not broken further, as Split does.
 func InLine(line string) func(yield func(from, to int) bool) {
 	return func(yield func(from, to int) bool) {
-		begin := 0
+		begin, counted, marks := 0, 0, 0 // marks of emphasis are between begin and counted
 		segments := sentences.FromString(line)
 		for segments.Next() {
 			end := max(begin, segments.End())
-			if strings.HasPrefix(line[end:], "**") && strings.Count(line[begin:end], "**")%2 == 1 {
+			if end > counted {
+				marks, counted = marks+strings.Count(line[counted:end], "**"), end
+			}
+			if strings.HasPrefix(line[end:], "**") && marks%2 == 1 {
 				end += 2 // the emphasis ends with the sentence
 			}
 			from, to := Trim(line, begin, end)
 			if end < len(line) && goesOn(line[from:to], line[end:]) {
 				continue
 			}
-			if begin = end; from < to && !yield(from, to) {
+			begin, counted, marks = end, end, 0
+			if from < to && !yield(from, to) {
 				return
 			}
 		}
@@ -73,7 +77,7 @@ func goesOn(piece, rest string) bool {
 	if r, size := utf8.DecodeRuneInString(word); size == len(word) && unicode.IsUpper(r) && word != "I" {
 		return true
 	}
-	return abbreviation(strings.ToLower(word)) || word != "" && len(word) <= 2 && strings.Trim(word, "0123456789") == "" && germanMonth(strings.TrimSpace(rest))
+	return abbreviation(strings.ToLower(word)) || word != "" && len(word) <= 2 && strings.Trim(word, "0123456789") == "" && germanMonth(strings.TrimLeft(rest, " \t\u00a0"))
 }
 
 func germanMonth(text string) bool {
