@@ -36,6 +36,20 @@ func isAbout(c *candidate.Candidate) bool {
 	return c.Kept() && c.Kind != schemas.KindTool && c.Signals != nil && c.Given == candidate.NotGiven
 }
 
+// markDays marks the likeliest of what was made at the time that the question names.
+func markDays(cs []candidate.Candidate) {
+	var of []*candidate.Candidate
+	for i := range cs {
+		if c := &cs[i]; isAbout(c) && !passage.Of(c.Visible) && c.Signals.Evidence.Dated >= 1 {
+			of = append(of, c)
+		}
+	}
+	slices.SortStableFunc(of, func(a, b *candidate.Candidate) int { return cmp.Compare(b.Score, a.Score) })
+	for _, c := range of[:min(neededDays, len(of))] {
+		c.Needed = true
+	}
+}
+
 // markLater marks the likeliest of the items that have all of the question's words, as the first has them, and of those that are later
 // than the first and have enough of the words that it has.
 func markLater(first *candidate.Candidate, cs []candidate.Candidate) {

@@ -235,6 +235,9 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 		Budget: budget, Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
 		Farther: e.packEnd(req), More: ranked.More, Days: asked(req), Zone: req.Zone(), Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
 	}
+	if in.Farther > 0 {
+		markDays(cs)
+	}
 	if in.Farther > 0 && !in.Doubtful {
 		e.markNeeded(ctx, req.Scope, plan.Pushdown.Filter, req.Query, cs)
 	}

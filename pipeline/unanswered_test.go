@@ -317,3 +317,56 @@ func TestSmallPacksSayThatNothingAnswers(t *testing.T) {
 		}
 	}
 }
+
+// A word that is none asks for nothing, whatever common words stand beside it; one with a slip of the pen does.
+func TestMadeUpWords(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := crowd(200)
+	for i, text := range []string{
+		"Spare keys are kept in the grey cabinet beside the press.", "The customer from Ghent liked the oak sample best.", "A new blade for the planer costs 84 euros.",
+		"Tell the crew that the yard is swept on Fridays.", "The compressor leaked oil and was repaired in August.", "Payroll is run by Olga on the 27th.",
+	} {
+		list = append(list, plain(fmt.Sprint("n", i), text))
+	}
+	w.put(t, "acme", list...)
+	asking := func(question string) schemas.ResultPayload {
+		res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Internal), ask(question))
+		must(t, err)
+		return res.Payload
+	}
+	for _, question := range []string{"where is the vexomorph kept?", "did the customer like the grunkeltop?", "how much does a snerdlewomp cost?", "tell me about the zibbleforth", "when is the quorvish due?"} {
+		if p := asking(question); len(p.Results) != 0 {
+			t.Errorf("%s: %d tokens\n%s", question, p.Pack.TokenActual, p.Text)
+		}
+	}
+	for question, want := range map[string]string{"where are the spare keyes kept?": "n0", "what does a plnaer blade cost?": "n2", "when is the payrol run?": "n5"} {
+		p := asking(question)
+		if !slices.ContainsFunc(p.Results, func(r schemas.ResultItem) bool { return r.ID == want }) {
+			t.Errorf("%s: %s", question, p.Text)
+		}
+	}
+}
+
+// Of a month that a question names the likeliest notes stay, though others have its words.
+func TestWhatWasInAMonthStays(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := crowd(200)
+	at := func(id, text string, month time.Month, d int) {
+		m := plain(id, text)
+		m.CreatedAt = time.Date(2025, month, d, 9, 0, 0, 0, time.UTC)
+		list = append(list, m)
+	}
+	at("boiler", "The boiler stopped on the coldest morning; a bolt blocked the auger.", time.January, 19)
+	at("blade", "The saw blade broke at a nail in the ash.", time.May, 21)
+	at("gate", "The gate motor broke, a spare gear wheel was printed.", time.June, 13)
+	at("job", "Ms Yilmaz gets the job in sales and begins on 4 March.", time.July, 19)
+	at("leave", "Tomasz asked for parental leave from November until January.", time.July, 23)
+	w.put(t, "acme", list...)
+	res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Internal), ask("what broke in January 2025?"))
+	must(t, err)
+	if got := ids(&res); !slices.Contains(got, "boiler") {
+		t.Errorf("shown %v", got)
+	}
+}

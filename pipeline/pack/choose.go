@@ -283,7 +283,7 @@ func (w *packer) isPast(next priced) bool {
 	}
 	w.best = max(w.best, next.value)
 	far := next.value < w.best-w.req.Farther || c.Score < hopeless*w.likeliest
-	w.past[next.at] = far && c.Quote == nil && !c.Needed || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(next.at)
+	w.past[next.at] = !c.Needed && (far && c.Quote == nil || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(next.at))
 	return w.past[next.at]
 }
 

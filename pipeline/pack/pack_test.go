@@ -11,6 +11,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/token"
 	"satchel/schemas"
@@ -188,7 +189,7 @@ func structure(t *rapid.T, text string, shown int, twice bool) {
 func cited(t *rapid.T, p *pack.Pack, cs []candidate.Candidate) {
 	shown := map[string]string{}
 	for _, i := range p.Shown {
-		shown[cs[i].ID] = cs[i].Text
+		shown[cs[i].ID] = plaintext.Unreferenced(cs[i].Text)
 	}
 	if !quotes(p.TLDR.Summary, p.TLDR.Citations, shown) {
 		t.Fatalf("the summary %q is no sentences of what %v cite", p.TLDR.Summary, p.TLDR.Citations)

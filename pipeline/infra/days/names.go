@@ -38,6 +38,7 @@ const (
 	of      // what stands behind it belongs to what stands before it
 	hours   // a part of a day
 	part    // a third of what stands behind it: the first, the second, the last
+	verb    // a part only where no word but "of" stands between: it did not end in March
 	tail    // 10 times a piece, and of how many, of what stands before it
 	ordinal // first, second…
 	pieces  // of how many an ordinal says which, and of what
@@ -129,6 +130,7 @@ func readNames() map[string][]meaning {
 	name(hours, 0, "morning evening afternoon night noon morgen vormittag mittag nachmittag abend nacht früh mañana tarde noche matin soir après-midi nuit утром вечером днём ночью 早上 上午 下午 晚上")
 	name(part, 1, "beginning start early anfang beginn principio principios comienzo comienzos inicio inicios début начало начале начала",
 		"middle mid mitte mediados mi milieu середина середине середины", "end late ende fin fines final finales конец конце конца")
+	name(verb, 0, "start end")
 	name(tail, 12, "上半年 上半月 上半")
 	name(tail, 13, "初 上旬")
 	name(tail, 22, "下半年 下半月 下半")

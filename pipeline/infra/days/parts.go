@@ -23,6 +23,9 @@ func (p *parser) part(i int) (found, bool) {
 		}
 	}
 	if n, ok := p.tok(i).is(part); ok {
+		if next := p.tok(i + 1); p.tok(i).isAny(verb) && next.isAny(english) && !next.isAny(of) {
+			return found{}, false
+		}
 		if f, ok := p.long(p.within(i + 1)); ok {
 			return p.piece(f, n, 3, i, f.end), true
 		}

@@ -167,7 +167,7 @@ func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 			p.relevant[i] = 1
 		case q.all:
 			p.relevant[i] = 0
-		case e.Dated > 1 || p.sharesRareWord(i) || odd && p.sharesUncommon(q, i):
+		case e.Dated > 1 || !odd && p.sharesRareWord(i) || odd && (e.Dated >= 1 || p.sharesUncommon(q, i)):
 			p.relevant[i] = max(p.relevant[i], spokenFor)
 		case odd, q.unread && !byOrder(n, i) && !p.mayBear(q, i, letters):
 			p.relevant[i] = 0

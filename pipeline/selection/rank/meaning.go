@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
 	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
@@ -133,32 +135,52 @@ func firstWords(text string, most int) int {
 	return n
 }
 
-// madeUp reports whether half or more of the question's words are in no item and are no words of the language: nothing
-// answers such a question.
+// madeUp reports whether much of what the question says is in words that are in no item, nor like one that is, and that are no
+// words of the language: nothing answers such a question.
 func (p *Pool) madeUp(q *Question, at []int32) bool {
 	seen := uint32(0)
 	for _, i := range at {
 		seen |= p.has[i]
 	}
-	var odd []string
+	var odd []int
 	for w, pieces := range q.pieces {
 		if seen&(1<<w) == 0 && pieces >= oddPieces {
-			odd = append(odd, q.content[w])
+			odd = append(odd, w)
 		}
 	}
-	if len(odd) == 0 || 2*len(odd) < len(q.content) {
+	if len(odd) == 0 || q.share(odd) < madeUpShare {
 		return false
 	}
 	var texts strings.Builder // names of tools and other fields, too
 	for _, i := range at {
-		texts.WriteString(schemas.SearchText(&p.items[i].MemoryItem))
+		text := schemas.SearchText(&p.items[i].MemoryItem)
+		texts.WriteString(text[:min(len(text), namesBytes)])
 		texts.WriteByte('\n')
 	}
 	known := keyword.Analyze(texts.String())
-	odd = slices.DeleteFunc(odd, func(word string) bool {
-		return slices.ContainsFunc(keyword.Analyze(word), func(term string) bool { return slices.Contains(known, term) })
+	slices.Sort(known)
+	known = slices.Compact(known)
+	odd = slices.DeleteFunc(odd, func(w int) bool {
+		return slices.ContainsFunc(keyword.Analyze(q.content[w]), func(term string) bool {
+			return slices.ContainsFunc(known, func(other string) bool { return misspelt(term, other) })
+		})
 	})
-	return 2*len(odd) >= len(q.content)
+	return q.share(odd) >= madeUpShare
+}
+
+// share is how much some of the content words tell, of all.
+func (q *Question) share(of []int) float64 {
+	sum := 0.
+	for _, w := range of {
+		sum += q.weights[w]
+	}
+	return sum / max(q.weight, 1e-9)
+}
+
+// misspelt reports whether a term is another, or that with a slip of the pen.
+func misspelt(term, other string) bool {
+	slips := min(2, len(term)/3)
+	return term == other || max(len(term)-len(other), len(other)-len(term)) <= slips && levenshtein.ComputeDistance(term, other) <= slips
 }
 
 // sharesUncommon reports whether an item has a word of the question that is no frequent word of the language.

@@ -64,4 +64,7 @@ const (
 	alikeRaw  = .7  // of the raw scores of an item, that another has which says nearly the same
 	byTable   = .66 // deviations of the encoder's cosine for each of the table's: the slope over the candidates of test/talk
 	oddPieces = 3   // pieces of the vocabulary from which a word that no item has is no word of the language
+
+	namesBytes  = 32 << 10 // of an item, where such a word is looked for once more
+	madeUpShare = .4       // of what the question's words tell, that such words do from which nothing answers
 )
