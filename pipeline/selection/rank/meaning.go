@@ -148,7 +148,7 @@ func (p *Pool) madeUp(q *Question, at []int32) bool {
 			odd = append(odd, w)
 		}
 	}
-	if len(odd) == 0 || q.share(odd) < madeUpShare {
+	if !q.mostly(odd) {
 		return false
 	}
 	var texts strings.Builder // names of tools and other fields, too
@@ -165,16 +165,18 @@ func (p *Pool) madeUp(q *Question, at []int32) bool {
 			return slices.ContainsFunc(known, func(other string) bool { return misspelt(term, other) })
 		})
 	})
-	return q.share(odd) >= madeUpShare
+	return q.mostly(odd)
 }
 
-// share is how much some of the content words tell, of all.
-func (q *Question) share(of []int) float64 {
+// mostly reports whether odd words are half of the content words, or the oddest of them, but for names, say much of the question.
+func (q *Question) mostly(odd []int) bool {
 	sum := 0.
-	for _, w := range of {
-		sum += q.weights[w]
+	for _, w := range odd {
+		if q.pieces[w] > oddPieces && strings.Contains(q.text, q.content[w]) {
+			sum += q.weights[w]
+		}
 	}
-	return sum / max(q.weight, 1e-9)
+	return len(odd) > 0 && 2*len(odd) >= len(q.content) || sum > 0 && sum >= madeUpShare*q.weight
 }
 
 // misspelt reports whether a term is another, or that with a slip of the pen.

@@ -14,8 +14,9 @@ import (
 
 // Question is a question's text, read once.
 type Question struct {
-	cosines  bool      // relevance is calibrated on those of its vector with the items'
-	kind     string    // of query: keyword, semantic, graph or hybrid
+	cosines  bool   // relevance is calibrated on those of its vector with the items'
+	kind     string // of query: keyword, semantic, graph or hybrid
+	text     string
 	words    []string  // of the whole text
 	content  []string  // of what it is about, without stop words
 	names    []string  // other names of what it names
@@ -39,7 +40,7 @@ type Question struct {
 // Read reads a question. about is its text without how it asks, kind the type of query, names are
 // other names of what it names, in lower case. cosines are what those of its vector with the items' are of.
 func (r *Ranker) Read(text, about, kind string, names []string, cosines bool, now time.Time) *Question {
-	q := &Question{kind: kind, words: words.Of(text), names: names, cosines: cosines}
+	q := &Question{kind: kind, text: text, words: words.Of(text), names: names, cosines: cosines}
 	q.content, q.distinct = words.Content(words.Of(about))
 	q.wordless = len(q.content) == 0 && strings.TrimSpace(text) != ""
 	q.newest, q.zone = days.AsksNewest(text, now), now.Location()

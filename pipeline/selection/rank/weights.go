@@ -66,5 +66,5 @@ const (
 	oddPieces = 3   // pieces of the vocabulary from which a word that no item has is no word of the language
 
 	namesBytes  = 32 << 10 // of an item, where such a word is looked for once more
-	madeUpShare = .4       // of what the question's words tell, that such words do from which nothing answers
+	madeUpShare = .4       // of what the question's words tell, that words of more pieces do, but for names, from which nothing answers
 )
