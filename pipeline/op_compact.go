@@ -114,7 +114,7 @@ func (o *compactOp) retrieve(ctx context.Context, req Request, plan Plan) (Retri
 				continue
 			}
 			if size += len(r.Content.Text()); size > mostText && len(out.Named) > 0 {
-				out.Notes = out.Notes.With(fmt.Sprintf("session: the newest %d items alone were read, which is as much text as a compaction takes", len(out.Named)))
+				out.Notes = out.Notes.With("session: its newest items alone were read, as it has more text than a compaction takes")
 				return out, nil
 			}
 			out.Named = append(out.Named, r)

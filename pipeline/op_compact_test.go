@@ -17,6 +17,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/token"
 	"satchel/schemas"
+	"satchel/test/parts"
 )
 
 // minutes are long notes of a session, one of them confidential, one with a flagged field.
@@ -458,5 +459,31 @@ func TestSummariesCiteNothingThatIsMasked(t *testing.T) {
 	}
 	if cited == 0 {
 		t.Error("no summary cites an item")
+	}
+}
+
+// Of a session with too much text the newest items are compacted, and the reply says so.
+func TestCompactALongSession(t *testing.T) {
+	parts.Long(t)
+	t.Parallel()
+	w := openWorld(t, nil)
+	long := strings.Repeat("The kiln by the meadow was fired with beech wood. ", 14<<10)
+	n := 16<<20/len(long) + 3
+	for i := range n {
+		m := memory(fmt.Sprintf("m%02d", i), "level:internal", "", fmt.Sprint("Lantern ", i, " hangs at the gate. ", long))
+		m.CreatedAt = day.Add(time.Duration(i) * time.Minute)
+		w.put(t, "acme", m)
+	}
+	out, err := w.engine.Compact(t.Context(), as(t, "acme", schemas.Internal), schemas.CompactRequest{Session: "s1", Query: "lantern", Budget: 600}, nil)
+	must(t, err)
+	of := map[string]bool{}
+	for i := range out.Results {
+		of[out.Results[i].ID] = true
+	}
+	for _, id := range out.Drop.DroppedItemIDs {
+		of[id] = true
+	}
+	if of["m00"] || !of[fmt.Sprintf("m%02d", n-1)] || !strings.Contains(fmt.Sprint(out.Warnings), "newest items alone") {
+		t.Errorf("of %d items are read: %v; %q", n, of, out.Warnings)
 	}
 }

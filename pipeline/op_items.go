@@ -122,8 +122,9 @@ func (o *itemsOp) retrieve(ctx context.Context, req Request, plan Plan) (Retriev
 func (o *itemsOp) list(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	out, seen, size := Retrieved{Notes: plan.Notes}, 0, 0
 	see, filter := visibility{o.e, req}, plan.Asked.And(plan.Pushdown.Filter)
-	for at := o.behind; ; {
-		ids, err := o.e.cfg.Items.Recent(ctx, req.Scope, filter, at, min(readBatch, req.Limits.Items+1))
+	at := o.behind
+	for batch := min(readBatch, req.Limits.Items+1); ; batch = min(readBatch, 2*batch) { // few are read for a short page, unless most are hidden
+		ids, err := o.e.cfg.Items.Recent(ctx, req.Scope, filter, at, batch)
 		if err != nil {
 			return Retrieved{}, storageError("items could not be listed")
 		}
