@@ -189,12 +189,18 @@ func structure(t *rapid.T, text string, shown int, twice bool) {
 func cited(t *rapid.T, p *pack.Pack, cs []candidate.Candidate) {
 	shown := map[string]string{}
 	for _, i := range p.Shown {
-		shown[cs[i].ID] = plaintext.Unreferenced(cs[i].Text)
+		shown[cs[i].ID] = round.Replace(cs[i].Text)
 	}
-	if !quotes(p.TLDR.Summary, p.TLDR.Citations, shown) {
+	if plaintext.Reference(p.TLDR.Summary) != nil {
+		t.Fatalf("the summary %q has a reference", p.TLDR.Summary)
+	}
+	if !quotes(round.Replace(p.TLDR.Summary), p.TLDR.Citations, shown) {
 		t.Fatalf("the summary %q is no sentences of what %v cite", p.TLDR.Summary, p.TLDR.Citations)
 	}
 }
+
+// round has round brackets for those of references.
+var round = strings.NewReplacer("[", "(", "］", ")", "［", "(", "]", ")", "【", "(", "】", ")", "〔", "(", "〕", ")", "〚", "(", "〛", ")", "⟦", "(", "⟧", ")")
 
 // quotes reports whether the summary is one piece of each cited text in turn.
 func quotes(summary string, citations []string, shown map[string]string) bool {

@@ -60,7 +60,7 @@ func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int)
 		out.Citations = append(out.Citations, id)
 		out.Sentences = append(out.Sentences, schemas.TLDRSentence{Text: texts[i], Citations: []string{id}})
 	}
-	out.Summary = strings.Join(texts, " ")
+	out.Summary = plaintext.Unreferenced(strings.Join(texts, " "))
 	return out
 }
 
