@@ -12,9 +12,14 @@ import (
 	"satchel/schemas"
 )
 
-// markNeeded marks what a pack must not leave out for being worth less than its best, as far as there is room: what answers
-// another part of the question, and what was written later about the same thing.
-func (e *Engine) markNeeded(ctx context.Context, s scope.Scope, may schemas.Filter, query string, cs []candidate.Candidate) {
+// markNeeded marks what a pack must not leave out for being worth less than its best, as far as there is room: what is of the time
+// that the question names and, unless hardly anything answers, what answers another part of the question, and what was written
+// later about the same thing.
+func (e *Engine) markNeeded(ctx context.Context, s scope.Scope, may schemas.Filter, query string, cs []candidate.Candidate, doubtful bool) {
+	markDays(cs)
+	if doubtful {
+		return
+	}
 	var first *candidate.Candidate
 	for i := range cs {
 		if c := &cs[i]; isAbout(c) && (first == nil || c.Score > first.Score) {
@@ -44,8 +49,13 @@ func markDays(cs []candidate.Candidate) {
 			of = append(of, c)
 		}
 	}
+	markLikeliest(of, neededDays)
+}
+
+// markLikeliest marks as many as n candidates.
+func markLikeliest(of []*candidate.Candidate, n int) {
 	slices.SortStableFunc(of, func(a, b *candidate.Candidate) int { return cmp.Compare(b.Score, a.Score) })
-	for _, c := range of[:min(neededDays, len(of))] {
+	for _, c := range of[:min(n, len(of))] {
 		c.Needed = true
 	}
 }
@@ -67,10 +77,7 @@ func markLater(first *candidate.Candidate, cs []candidate.Candidate) {
 			later = append(later, c)
 		}
 	}
-	slices.SortStableFunc(later, func(a, b *candidate.Candidate) int { return cmp.Compare(b.Score, a.Score) })
-	for _, c := range later[:min(neededLater, len(later))] {
-		c.Needed = true
-	}
+	markLikeliest(later, neededLater)
 }
 
 // markChanges marks the later notes that are most like the likeliest, whatever words of the question they have: one of them may say

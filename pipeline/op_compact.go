@@ -21,8 +21,9 @@ import (
 
 // How much of a session is compacted, the newest.
 const (
-	mostSession = 1000     // items
-	mostText    = 16 << 20 // bytes
+	mostSession  = 1000     // items
+	mostText     = 16 << 20 // bytes
+	sessionBatch = 20       // items that are read at once: they may be long
 )
 
 // Compact brings a pack, or the items of a session, under a budget and keeps summaries of them as
@@ -122,9 +123,6 @@ func (o *compactOp) retrieve(ctx context.Context, req Request, plan Plan) (Retri
 	}
 	return out, nil
 }
-
-// sessionBatch is how many items of a session are read at once: they may be long.
-const sessionBatch = 20
 
 // rank orders the items of a pack by their scores in it, and those of a session by the question.
 func (o *compactOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {

@@ -236,10 +236,7 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 		Farther: e.packEnd(req), More: ranked.More, Days: asked(req), Zone: req.Zone(), Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
 	}
 	if in.Farther > 0 {
-		markDays(cs)
-	}
-	if in.Farther > 0 && !in.Doubtful {
-		e.markNeeded(ctx, req.Scope, plan.Pushdown.Filter, req.Query, cs)
+		e.markNeeded(ctx, req.Scope, plan.Pushdown.Filter, req.Query, cs, in.Doubtful)
 	}
 	quoted, notes := e.quote(ctx, req, plan, ranked, quoting{
 		Budget: e.builder.Room(in, cs), Farther: e.passagesEnd(req), Items: in.Limit, Model: req.Model,

@@ -185,39 +185,34 @@ func structure(t *rapid.T, text string, shown int, twice bool) {
 	}
 }
 
-// cited checks that the TL;DR quotes what is shown.
+// cited checks that the TL;DR quotes what is shown, but for marks like those of items.
 func cited(t *rapid.T, p *pack.Pack, cs []candidate.Candidate) {
 	shown := map[string]string{}
 	for _, i := range p.Shown {
-		shown[cs[i].ID] = round.Replace(cs[i].Text)
+		shown[cs[i].ID] = cs[i].Text
 	}
-	if plaintext.Reference(p.TLDR.Summary) != nil {
-		t.Fatalf("the summary %q has a reference", p.TLDR.Summary)
+	var texts, ids []string
+	for _, s := range p.TLDR.Sentences {
+		if len(s.Citations) != 1 || !quotes(s.Text, shown[s.Citations[0]]) {
+			t.Fatalf("%q is no sentence of what %v cite", s.Text, s.Citations)
+		}
+		texts, ids = append(texts, s.Text), append(ids, s.Citations...)
 	}
-	if !quotes(round.Replace(p.TLDR.Summary), p.TLDR.Citations, shown) {
-		t.Fatalf("the summary %q is no sentences of what %v cite", p.TLDR.Summary, p.TLDR.Citations)
+	if want := plaintext.Unreferenced(strings.Join(texts, " ")); p.TLDR.Summary != want || plaintext.Reference(want) != nil || !slices.Equal(p.TLDR.Citations, ids) {
+		t.Fatalf("the summary %q cites %v, want %q, %v", p.TLDR.Summary, p.TLDR.Citations, want, ids)
 	}
 }
 
-// round has round brackets for those of references.
-var round = strings.NewReplacer("[", "(", "］", ")", "［", "(", "]", ")", "【", "(", "】", ")", "〔", "(", "〕", ")", "〚", "(", "〛", ")", "⟦", "(", "⟧", ")")
-
-// quotes reports whether the summary is one piece of each cited text in turn.
-func quotes(summary string, citations []string, shown map[string]string) bool {
-	if len(citations) == 0 {
-		return summary == ""
+// quotes reports whether a sentence is a piece of a text, with round brackets for marks like those of items.
+func quotes(sentence, text string) bool {
+	if strings.Contains(text, sentence) || strings.Contains(plaintext.Unreferenced(text), sentence) {
+		return true
 	}
-	text := shown[citations[0]]
-	for end := len(summary); end > 0; end-- {
-		if !strings.Contains(text, summary[:end]) {
-			continue
-		}
-		rest := summary[end:]
-		if rest == "" && len(citations) == 1 {
-			return true
-		}
-		if after, ok := strings.CutPrefix(rest, " "); ok && quotes(after, citations[1:], shown) {
-			return true
+	for from := range text { // one mark is in the piece, another is cut by its end
+		for to := from + 1; to <= len(text); to++ {
+			if plaintext.Unreferenced(text[from:to]) == sentence {
+				return true
+			}
 		}
 	}
 	return false

@@ -19,6 +19,7 @@ import (
 type analysis struct {
 	source
 	parts []read
+	begun bool // the last part is what was not read
 
 	words, vectors sync.Once // of the parts
 	bytes          int       // that it takes, about; under memo.mu
@@ -167,7 +168,7 @@ func (m *memo) item(tenant string, c *candidate.Candidate, most int) *analysis {
 			p.bare = bare(a.doc[p.doc.Start:p.doc.End] + "\n" + text[own:p.span.End])
 		}
 	}
-	if len(head) < len(text) {
+	if a.begun = len(head) < len(text); a.begun {
 		a.parts = append(a.parts, read{part: part{span: schemas.Span{Start: len(head), End: len(text)}}, bare: true, cues: &cuesOf{}})
 	}
 	m.mu.Lock()

@@ -91,18 +91,18 @@ func (w *scoring) units() {
 		score float64
 	}
 	var list []unit
-	read := 0
+	done := 0 // bytes
 	for i := range w.cs {
 		c := &w.cs[i]
 		if !c.Kept() || c.Abbreviated || !Of(c.Visible) {
 			continue
 		}
-		most := max(readWhole-read, readFirst)
-		if len(c.Content.Text()) > most {
+		most := max(readWhole-done, readFirst)
+		done += min(len(c.Content.Text()), most)
+		a := w.reader.memo.item(w.scope.Tenant(), c, most)
+		if a.begun {
 			w.ranking.Begun++
 		}
-		read += min(len(c.Content.Text()), most)
-		a := w.reader.memo.item(w.scope.Tenant(), c, most)
 		w.ranking.items[i] = a
 		list = append(list, unit{i, w.unit(c, a)})
 	}
@@ -289,9 +289,13 @@ func (w *scoring) storedCosines() []float64 {
 	for i, entry := range w.ranking.list {
 		item, _ := w.cs[entry.at].Channels.Of("encoder")
 		out[i] = item.Score
-		p, _ := w.passage(i)
-		if at, asked := place[entry.at]; asked && at < len(stored) && entry.part < len(stored[at]) && stored[at][entry.part].Span == p.span {
-			out[i] = stored[at][entry.part].Score
+		p, a := w.passage(i)
+		at, asked := place[entry.at]
+		if !asked || at >= len(stored) || len(stored[at]) != len(a.parts) && !(a.begun && entry.part < len(stored[at])) {
+			continue
+		}
+		if chunk := stored[at][entry.part]; chunk.Span == p.span {
+			out[i] = chunk.Score
 		}
 	}
 	return out
