@@ -54,8 +54,12 @@ func Unsigned(text string) string {
 	from := 0
 	for i := 0; i < len(text); {
 		b, n := text[i], 1
-		opens := b == '(' || b == '[' || b == '{'
-		if b >= utf8.RuneSelf {
+		if !mayOpen[b] {
+			i++
+			continue
+		}
+		opens := b < utf8.RuneSelf
+		if !opens {
 			var r rune
 			r, n = utf8.DecodeRuneInString(text[i:])
 			opens = unicode.Is(unicode.Ps, r)
@@ -70,6 +74,17 @@ func Unsigned(text string) string {
 		return text
 	}
 	return out.String() + text[from:]
+}
+
+// mayOpen has the bytes that a bracket may begin with.
+var mayOpen = bracketBytes()
+
+func bracketBytes() (out [256]bool) {
+	out['('], out['['], out['{'] = true, true, true
+	for b := utf8.RuneSelf; b < len(out); b++ {
+		out[b] = true
+	}
+	return out
 }
 
 // namesWriter reports whether a text begins with what stands behind the bracket. A letter outside ASCII may look like any other;
