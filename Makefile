@@ -16,7 +16,7 @@ ENCODER   ?= bin/encoder
 OUT       ?= bin/browser/pictures
 TARGETS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 BESIDETEST = SATCHEL_TEST_REQUIRE=postgres,neo4j $(GO) test -count=1 -timeout 1h -v -run TestServersBeside ./cmd/satchel
-DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstream
+DRIVERS   ?= ./pipeline/store/... ./pipeline/model/... ./policies/... ./jetstream
 
 .DEFAULT_GOAL := help
 
@@ -48,7 +48,7 @@ vet: ## gofmt, go vet, module tidiness, other architectures
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "not gofmt-clean"; exit 1; }
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
-	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./pipeline/store/vector/... ./pipeline/embed/...
+	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./pipeline/infra/vecmath ./pipeline/model/...
 
 lint: ## staticcheck, with the exceptions of staticcheck.conf
 	$(GO) run $(STATICCHECK) ./...

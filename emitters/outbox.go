@@ -16,8 +16,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
 
-	"satchel/pipeline/infra/atomicfile"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 )
 
 // Sentinels of the outbox.
@@ -60,7 +59,7 @@ func openOutbox(dir string, limit int) (*outbox, error) {
 // recover locks the file, counts what it holds and cuts off a torn last line, which was
 // never acknowledged.
 func (o *outbox) recover(dir string) error {
-	taken, err := filelock.Try(o.file)
+	taken, err := files.TryLock(o.file)
 	if err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func (o *outbox) recover(dir string) error {
 	if err := o.file.Truncate(end); err != nil {
 		return err
 	}
-	return atomicfile.SyncFolder(dir)
+	return files.SyncFolder(dir)
 }
 
 // read returns the events and where the last whole line ends.

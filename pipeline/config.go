@@ -12,21 +12,19 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"satchel/pipeline/compaction"
-	"satchel/pipeline/embed"
-	"satchel/pipeline/isolation/artifact"
+	"satchel/pipeline/isolation"
 	"satchel/pipeline/meter"
+	"satchel/pipeline/model"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/relevance"
-	"satchel/pipeline/rerank"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/defend"
 	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/selection/retrieve"
-	"satchel/pipeline/selection/session"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/items"
@@ -54,8 +52,8 @@ type Config struct {
 	// Private holds the whole texts of items that policy shows only in part to most readers.
 	Private  keyword.Index
 	PDP      policies.PDP
-	Embedder embed.Embedder
-	Encoder  embed.Embedder // of questions, by the sentence encoder; nil: there is none
+	Embedder model.Embedder
+	Encoder  model.Embedder // of questions, by the sentence encoder; nil: there is none
 	Encoded  vector.Index   // the vectors that it made of items
 
 	Zone *time.Location // whose days a request means that names no zone; default UTC
@@ -81,7 +79,7 @@ type Config struct {
 
 	// Handles makes the handles of heavy content. Default: none, so that it cannot be
 	// opened.
-	Handles *artifact.Sealer
+	Handles *isolation.Sealer
 
 	Weights  *rank.Weights
 	Disable  []string          // names of ranking features that are switched off
@@ -99,7 +97,7 @@ type Config struct {
 	TLDR       int  // sentences; default 5, negative: none
 	Graphs     bool // include the causal graph of the shown items
 	Defend     defend.Config
-	Repeat     session.Config
+	Repeat     selection.HistoryConfig
 
 	// Compaction is the mode of a request that names none: schemas.CompactionAuto or
 	// CompactionOff, the default.
@@ -112,8 +110,8 @@ type Config struct {
 	Templates *template.Store // of the tenants; default: kept in memory only
 	Rankers   []Ranker        // besides the built-in ones
 
-	Reranker rerank.Reranker // of the candidates that policy allows; nil: none
-	Reranked int             // candidates it is asked about; default 50
+	Reranker model.Reranker // of the candidates that policy allows; nil: none
+	Reranked int            // candidates it is asked about; default 50
 
 	Retrieval time.Duration // deadline of each retriever; default: that of the request
 	Wait      time.Duration // longest wait for min_position; default 5 s
@@ -162,7 +160,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, errors.New("new engine: no policy decision point")
 	}
 	cfg.fill()
-	e, errs := &Engine{shown: session.New(cfg.Repeat)}, make([]error, 5)
+	e, errs := &Engine{shown: selection.NewHistory(cfg.Repeat)}, make([]error, 5)
 	e.selector, errs[0] = selection.New(selection.Config{
 		Items: cfg.Items, Keyword: cfg.Keyword, Vector: cfg.Vector, Graph: cfg.Graph, Private: cfg.Private, Embedder: cfg.Embedder, Encoder: cfg.Encoder, Encoded: cfg.Encoded,
 		Weights: cfg.Weights, Disable: cfg.Disable, Profiles: cfg.Profiles,

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"satchel/pipeline/language"
 	"satchel/pipeline/selection/retrieve"
-	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
 
@@ -59,7 +59,7 @@ func whyNothingFound(req Request, plan Plan, ranked Ranked) string {
 }
 
 // wordless reports whether there is a question and no word in it that can be looked for.
-func wordless(query string) bool { return query != "" && len(keyword.Analyze(query)) == 0 }
+func wordless(query string) bool { return query != "" && len(language.Analyze(query)) == 0 }
 
 // leftOut reports whether relevance left out a node.
 func leftOut(trace *schemas.RelevanceTrace) bool {

@@ -10,7 +10,6 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/defend"
-	"satchel/pipeline/selection/session"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -23,7 +22,7 @@ type Engine struct {
 	passages *passage.Reader
 	texts    *compaction.Texts
 	defenses *defend.Defenses
-	shown    *session.History
+	shown    *selection.History
 	measures func(tenant string) *measures
 	counters tokenCounters
 	sessions compactedSessions

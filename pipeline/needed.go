@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/sentences"
+	"satchel/pipeline/language"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
@@ -31,7 +31,7 @@ func (e *Engine) markNeeded(ctx context.Context, s scope.Scope, may schemas.Filt
 	}
 	markLater(first, cs)
 	e.markChanges(ctx, s, may, first, cs)
-	if parts := sentences.Questions(query); len(parts) > 1 {
+	if parts := language.Questions(query); len(parts) > 1 {
 		markParts(parts[:min(mostParts, len(parts))], e.selector.Terms, cs)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/pipeline"
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
@@ -74,7 +74,7 @@ func TestAssembleTogetherIsAssembleAlone(t *testing.T) {
 
 // counted is an embedder that fails, and how often it was asked.
 type counted struct {
-	embed.Embedder
+	model.Embedder
 	asked *atomic.Int32
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/scope"
@@ -234,7 +234,7 @@ func (o *buildOp) values(c *candidate.Candidate) template.Values {
 	also := pack.Also(c, o.zone)
 	content := o.template.Apart(pack.Plain(text) + also)
 	if o.template.Fenced() {
-		content = strings.ReplaceAll(plaintext.Shown(text+also), "```", "'''")
+		content = strings.ReplaceAll(language.Shown(text+also), "```", "'''")
 	}
 	switch {
 	case c.Fenced():

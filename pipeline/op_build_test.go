@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"satchel/pipeline"
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
@@ -171,7 +171,7 @@ func TestSearchesAndBuildsRefuse(t *testing.T) {
 }
 
 // mutes is an embedder that fails.
-type mutes struct{ embed.Embedder }
+type mutes struct{ model.Embedder }
 
 func (mutes) Embed(context.Context, []string) ([][]float32, error) { return nil, errors.New("down") }
 

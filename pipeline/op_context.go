@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/days"
+	"satchel/pipeline/language"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/relevance"
@@ -16,7 +16,6 @@ import (
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/filter"
 	"satchel/pipeline/selection/rank"
-	"satchel/pipeline/selection/session"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
@@ -233,7 +232,7 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 		Unmentioned: ranked.Unmentioned, Unanswered: ranked.Unanswered, Doubtful: ranked.doubtful(),
 		UserMessage: req.Options.UserMessage, Task: req.Options.Task, Query: req.Query, Purpose: req.Scope.Purpose(),
 		Budget: budget, Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
-		Farther: e.packEnd(req), More: ranked.More, Days: asked(req), Zone: req.Zone(), Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
+		Farther: e.packEnd(req), More: ranked.More, Days: asked(req), Zone: req.Zone(), Denied: denials(req, ranked), Before: selection.SessionPlaces(plan.Previous, cs),
 	}
 	if in.Farther > 0 {
 		e.markNeeded(ctx, req.Scope, plan.Pushdown.Filter, req.Query, cs, in.Doubtful)
@@ -332,7 +331,7 @@ func leftByDoubt(cs []candidate.Candidate) (left int) {
 // packEnd is how far below the best value a pack ends, 0 where it takes its budget.
 func (e *Engine) packEnd(req Request) float64 {
 	switch {
-	case fills(req) || req.Query == "" || days.AsksAll(req.Query, req.Times.Ranking):
+	case fills(req) || req.Query == "" || language.AsksAll(req.Query, req.Times.Ranking):
 		return 0
 	case e.passages.WantsMany(req.Query):
 		return ends + manyMore
@@ -429,7 +428,7 @@ func (e *Engine) existedAt(ctx context.Context, req Request, position int64) boo
 // asked says which days the question names, and which of them there are not.
 func asked(req Request) string {
 	var named, out []string
-	list, never := days.Read(req.Query, req.Times.Ranking)
+	list, never := language.ReadTimes(req.Query, req.Times.Ranking)
 	for _, d := range list {
 		named = append(named, d.String())
 	}

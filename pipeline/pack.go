@@ -6,8 +6,8 @@ import (
 	"errors"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/chat"
 	"satchel/pipeline/compaction"
+	"satchel/pipeline/model"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/selection/defend"
 	"satchel/pipeline/store/eventlog"
@@ -67,7 +67,7 @@ func (e *Engine) abstract(ctx context.Context, req Request, ranked Ranked, packe
 		return Packed{}, ctx.Err()
 	case errors.Is(err, pack.ErrCitation):
 		packed.Notes = packed.Notes.With("tldr: the model's summary did not hold against what it cites; it is extractive")
-	case errors.Is(err, chat.ErrRefused):
+	case errors.Is(err, model.ErrRefused):
 		packed.Notes = packed.Notes.With("tldr: the model refused; it is extractive")
 	default:
 		packed.Notes = packed.Notes.With("tldr: the model gave no answer; it is extractive")

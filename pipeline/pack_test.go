@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"satchel/pipeline"
-	"satchel/pipeline/chat/openai"
+	"satchel/pipeline/model/remote"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
 	"satchel/test/conformance/chattest"
@@ -30,7 +30,7 @@ func TestTheModelsSummary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := chattest.Serve(t, func(int, chattest.Call) chattest.Reply { return c.reply })
-			model, err := openai.New(openai.Config{URL: e.URL, Model: "small", Retries: -1})
+			model, err := remote.NewChat(remote.ChatConfig{URL: e.URL, Model: "small", Retries: -1})
 			must(t, err)
 			w := openWorld(t, func(cfg *pipeline.Config) { cfg.Summarizer = &pack.Summarizer{Model: model} })
 			w.put(t, "acme", notes(1)...)

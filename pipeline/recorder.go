@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 
-	"satchel/pipeline/genai"
 	"satchel/pipeline/isolation"
+	"satchel/pipeline/meter"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
@@ -19,7 +19,7 @@ type Recorder struct {
 	cfg     *Config
 	scope   scope.Scope
 	started time.Time
-	span    genai.Span         // of the request; zero: it has none
+	span    meter.Span         // of the request; zero: it has none
 	stages  map[string]float64 // milliseconds
 	joins   []func() error
 }
@@ -30,11 +30,11 @@ func (e *Engine) newRecorder(req Request) *Recorder {
 
 // Start begins the span of the request.
 func (r *Recorder) Start(ctx context.Context, operation string, req Request) context.Context {
-	name := genai.SearchMemory
+	name := meter.SearchMemory
 	if operation == compactName { // it makes summaries
-		name = genai.CreateMemory
+		name = meter.CreateMemory
 	}
-	ctx, r.span = genai.Tracer{Tracer: r.cfg.Tracer, Content: r.cfg.TraceContent}.Start(ctx, name, req.Scope.Tenant(),
+	ctx, r.span = meter.Tracer{Tracer: r.cfg.Tracer, Content: r.cfg.TraceContent}.Start(ctx, name, req.Scope.Tenant(),
 		attribute.String("satchel.operation", operation), attribute.String("satchel.tenant", req.Scope.Tenant()), attribute.String("satchel.request", req.ID))
 	r.span.Query(req.Query, req.Limits.Items)
 	return ctx

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"satchel/pipeline"
-	"satchel/pipeline/rerank/httprank"
+	"satchel/pipeline/model/remote"
 	"satchel/schemas"
 )
 
 // judge is a reranking endpoint that likes texts that hold a word.
-func judge(t *testing.T, likes string, broken *atomic.Bool, saw func(text string)) *httprank.Client {
+func judge(t *testing.T, likes string, broken *atomic.Bool, saw func(text string)) *remote.Reranker {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
@@ -45,7 +45,7 @@ func judge(t *testing.T, likes string, broken *atomic.Bool, saw func(text string
 		}
 	}))
 	t.Cleanup(s.Close)
-	c, err := httprank.New(httprank.Config{URL: s.URL, Model: "judge-1", Timeout: 10 * time.Second})
+	c, err := remote.NewReranker(remote.RerankerConfig{URL: s.URL, Model: "judge-1", Timeout: 10 * time.Second})
 	must(t, err)
 	return c
 }

@@ -6,7 +6,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/isolation"
-	"satchel/pipeline/selection/explain"
+	"satchel/pipeline/selection"
 	"satchel/schemas"
 )
 
@@ -41,7 +41,7 @@ func (e *Engine) result(ctx context.Context, rec *Recorder, f final) (*schemas.C
 		},
 	}
 	if f.req.Options.IncludeScores {
-		explain.Annotate(&res.Payload, signalsOf(&f.ranked))
+		selection.Annotate(&res.Payload, signalsOf(&f.ranked))
 	}
 	return res, nil
 }

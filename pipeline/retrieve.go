@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/retrieve"
@@ -170,7 +170,7 @@ const defaultReranker = "z-fusion/default"
 // embedded are the vectors of an operation's queries, and by what they were made. There are none where the queries go
 // by keywords alone.
 type embedded struct {
-	by      embed.Questions
+	by      model.QuestionForm
 	vectors [][]float32
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"satchel/pipeline"
-	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/static"
+	"satchel/pipeline/model"
+	"satchel/pipeline/model/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
@@ -116,11 +116,11 @@ func (a *apart) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 	return a.Embedder.Embed(ctx, texts)
 }
 
-func (a *apart) Questions(context.Context, scope.Scope) embed.Questions {
+func (a *apart) Questions(context.Context, scope.Scope) model.QuestionForm {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.models++
-	return embed.Questions{Embedder: renamed{a.Embedder, fmt.Sprint("another", a.models)}, Here: a.Embedder}
+	return model.QuestionForm{Embedder: renamed{a.Embedder, fmt.Sprint("another", a.models)}, Here: a.Embedder}
 }
 
 // renamed is the table under another name.
@@ -129,7 +129,7 @@ type renamed struct {
 	name string
 }
 
-func (r renamed) Model() embed.Model {
+func (r renamed) Model() model.EmbeddingModel {
 	m := r.Embedder.Model()
 	m.Name = r.name
 	return m

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 
-	"satchel/pipeline/genai"
 	"satchel/pipeline/meter"
 	"satchel/pipeline/relevance"
 	"satchel/schemas"
@@ -157,15 +156,15 @@ func dropsByReason(r *Ranked) map[string]int {
 
 // describe tells a span which pack a request made, what each section of it has, and how many items
 // were left out for which reason. It names no item, unless the span holds content.
-func describe(span genai.Span, out *Outcome) {
+func describe(span meter.Span, out *Outcome) {
 	p := &out.Result.Payload
 	if span.Span == nil || !span.IsRecording() || p.PackID == "" {
 		return
 	}
-	span.Records(len(p.Results), func() []genai.Record {
-		records := make([]genai.Record, len(p.Results))
+	span.Records(len(p.Results), func() []meter.Record {
+		records := make([]meter.Record, len(p.Results))
 		for i := range p.Results {
-			records[i] = genai.Record{ID: p.Results[i].ID, Content: p.Results[i].Content, Score: p.Results[i].Score}
+			records[i] = meter.Record{ID: p.Results[i].ID, Content: p.Results[i].Content, Score: p.Results[i].Score}
 		}
 		return records
 	})

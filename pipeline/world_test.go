@@ -13,18 +13,16 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"satchel/pipeline"
-	"satchel/pipeline/embed/static"
+	"satchel/pipeline/language"
+	"satchel/pipeline/model/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 	"satchel/pipeline/store/graph"
-	graphsqlite "satchel/pipeline/store/graph/sqlite"
 	"satchel/pipeline/store/items"
-	itemsqlite "satchel/pipeline/store/items/sqlite"
 	"satchel/pipeline/store/keyword"
-	"satchel/pipeline/store/keyword/inproc"
+	vecinproc "satchel/pipeline/store/memory"
+	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/store/vector"
-	vecinproc "satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/token"
 	"satchel/policies/opa"
 	"satchel/schemas"
@@ -49,7 +47,7 @@ func openWorld(t testing.TB, change func(*pipeline.Config)) *world {
 	ctx := context.Background()
 	dir := t.TempDir()
 	w := &world{at: map[string]int64{}}
-	ldb, err := logsqlite.Open(ctx, logsqlite.Config{Path: filepath.Join(dir, "log.db")})
+	ldb, err := sqlite.OpenLog(ctx, sqlite.LogConfig{Path: filepath.Join(dir, "log.db")})
 	must(t, err)
 	private, public, err := note.GenerateKey(rand.Reader, "test")
 	must(t, err)
@@ -58,21 +56,21 @@ func openWorld(t testing.TB, change func(*pipeline.Config)) *world {
 	w.log, err = eventlog.New(eventlog.Config{Driver: ldb, Signer: signer, VerifierKey: public})
 	must(t, err)
 	t.Cleanup(func() { must(t, w.log.Close()) })
-	idb, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: filepath.Join(dir, "items.db")})
+	idb, err := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, idb.Close()) })
 	w.items = items.New(idb)
-	kw, err := inproc.Open(inproc.Config{})
+	kw, err := vecinproc.OpenKeyword(vecinproc.KeywordConfig{})
 	must(t, err)
 	t.Cleanup(func() { must(t, kw.Close()) })
 	w.keyword = kw
 	w.embed, err = static.New()
 	must(t, err)
-	vec, err := vecinproc.Open(vecinproc.Config{Model: w.embed.Model().String()})
+	vec, err := vecinproc.OpenVector(vecinproc.VectorConfig{Model: w.embed.Model().String()})
 	must(t, err)
 	t.Cleanup(func() { must(t, vec.Close()) })
 	w.vector = vector.New(vec)
-	gdb, err := graphsqlite.Open(ctx, graphsqlite.Config{Path: filepath.Join(dir, "graph.db")})
+	gdb, err := sqlite.OpenGraph(ctx, sqlite.GraphConfig{Path: filepath.Join(dir, "graph.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, gdb.Close()) })
 	w.graph = graph.New(gdb)
@@ -116,7 +114,7 @@ func (w *world) put(t testing.TB, tenant string, list ...schemas.MemoryItem) {
 		text := schemas.SearchText(&m)
 		f := m.Facets()
 		ic = append(ic, items.Change{Position: pos, At: m.CreatedAt, Put: &schemas.Record{
-			MemoryItem: m, Position: pos, RecordedAt: m.CreatedAt, Terms: keyword.Terms(text), Tokens: w.tokens.Count(text + "\n"), Facets: f,
+			MemoryItem: m, Position: pos, RecordedAt: m.CreatedAt, Terms: language.CountTerms(text), Tokens: w.tokens.Count(text + "\n"), Facets: f,
 		}})
 		for _, l := range m.Links {
 			if l.Rel == schemas.RelSupersedes {
@@ -126,7 +124,7 @@ func (w *world) put(t testing.TB, tenant string, list ...schemas.MemoryItem) {
 		}
 		kc = append(kc, keyword.Change{Position: pos, Put: &keyword.Doc{ID: m.ID, Position: pos, Text: text, Facets: f}})
 		gc = append(gc, graph.Change{Position: pos, Put: &graph.Node{
-			ID: m.ID, Position: pos, Facets: f, Links: m.Links, Entities: graph.Mentions(m.Content.Text(), m.Speaker, m.Attributes),
+			ID: m.ID, Position: pos, Facets: f, Links: m.Links, Entities: language.Mentions(m.Content.Text(), m.Speaker, m.Attributes),
 		}})
 		vec, err := w.embed.Embed(ctx, []string{text})
 		must(t, err)

@@ -15,7 +15,6 @@ import (
 
 	"satchel/pipeline/relevance"
 	"satchel/policies"
-	"satchel/policies/local"
 	"satchel/policies/opa"
 	"satchel/policies/opa/remote"
 	"satchel/schemas"
@@ -125,7 +124,7 @@ func TestOPAThatDoesNotDecide(t *testing.T) {
 				if standsIn {
 					rules, err := pdpOnce()
 					must(t, err)
-					pdp = local.New(away, rules)
+					pdp = policies.NewLocalRules(away, rules)
 				}
 				w := prepare(t)
 				w.change = func(c *worker.Config) { c.PDP = pdp }

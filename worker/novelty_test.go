@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 	"satchel/worker"
 )
 
 // mute is an embedder that can be switched off.
 type mute struct {
-	embed.Embedder
+	model.Embedder
 	off atomic.Bool
 }
 

@@ -8,9 +8,9 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/sqlite"
 	"satchel/worker/erasure"
-	"satchel/worker/ownership"
+	"satchel/worker/follow"
 	"satchel/worker/projection"
 )
 
@@ -37,12 +37,12 @@ func TestEveryWorkerHearsOfErasures(t *testing.T) {
 	other := &bystander{owned: []bool{false}}
 	stores := projection.Stores{Items: w.items, Keyword: w.keyword, Private: w.private, Vector: w.vector, Graph: w.graph,
 		Shared: projection.Shared{Items: true, Keyword: true, Vector: true, Graph: true}}
-	driver, err := logsqlite.Open(within(t), logsqlite.Config{Path: filepath.Join(w.dir, "log.db")})
+	driver, err := sqlite.OpenLog(within(t), sqlite.LogConfig{Path: filepath.Join(w.dir, "log.db")})
 	must(t, err)
 	log, err := eventlog.New(eventlog.Config{Driver: driver, Signer: w.signer, VerifierKey: w.key, Erasures: t.TempDir()})
 	must(t, err)
 	defer func() { must(t, log.Close()) }()
-	p := projection.New(projection.Config{Log: log, Stores: stores, Embedder: w.embed, Share: ownership.Share{Membership: other}})
+	p := projection.New(projection.Config{Log: log, Stores: stores, Embedder: w.embed, Share: follow.Share{Membership: other}})
 	told, away := 0, errors.New("away")
 	fail := error(nil)
 	p.OnRemoteErasure(func(_ context.Context, _ scope.Scope, erased []erasure.Logged) error {

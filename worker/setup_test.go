@@ -20,17 +20,14 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
-	"satchel/pipeline/embed/static"
+	"satchel/pipeline/model/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 	"satchel/pipeline/store/graph"
-	graphsqlite "satchel/pipeline/store/graph/sqlite"
 	"satchel/pipeline/store/items"
-	itemsqlite "satchel/pipeline/store/items/sqlite"
-	keywordmem "satchel/pipeline/store/keyword/inproc"
+	vectormem "satchel/pipeline/store/memory"
+	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/write"
 	"satchel/policies/opa"
 	"satchel/schemas"
@@ -58,8 +55,8 @@ type world struct {
 	js      natsjs.JetStream
 	log     *eventlog.Log
 	items   *items.Items
-	keyword *keywordmem.Index
-	private *keywordmem.Index
+	keyword *vectormem.Keyword
+	private *vectormem.Keyword
 	vector  *vector.Vectors
 	graph   *graph.Graph
 	embed   *static.Embedder
@@ -134,23 +131,23 @@ func (w *world) open(t *testing.T) {
 func (w *world) openStores(t *testing.T) {
 	t.Helper()
 	ctx := within(t)
-	driver, err := logsqlite.Open(ctx, logsqlite.Config{Path: filepath.Join(w.dir, "log.db")})
+	driver, err := sqlite.OpenLog(ctx, sqlite.LogConfig{Path: filepath.Join(w.dir, "log.db")})
 	must(t, err)
 	w.log, err = eventlog.New(eventlog.Config{Driver: driver, Signer: w.signer, VerifierKey: w.key, Erasures: filepath.Join(w.dir, "erased")})
 	must(t, err)
 	w.embed, err = embedderOnce()
 	must(t, err)
-	itemDB, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: filepath.Join(w.dir, "items.db")})
+	itemDB, err := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: filepath.Join(w.dir, "items.db")})
 	must(t, err)
 	w.items = items.New(itemDB)
-	graphDB, err := graphsqlite.Open(ctx, graphsqlite.Config{Path: filepath.Join(w.dir, "graph.db")})
+	graphDB, err := sqlite.OpenGraph(ctx, sqlite.GraphConfig{Path: filepath.Join(w.dir, "graph.db")})
 	must(t, err)
 	w.graph = graph.New(graphDB)
-	w.keyword, err = keywordmem.Open(keywordmem.Config{Dir: filepath.Join(w.dir, "keyword")})
+	w.keyword, err = vectormem.OpenKeyword(vectormem.KeywordConfig{Dir: filepath.Join(w.dir, "keyword")})
 	must(t, err)
-	w.private, err = keywordmem.Open(keywordmem.Config{Dir: filepath.Join(w.dir, "private")})
+	w.private, err = vectormem.OpenKeyword(vectormem.KeywordConfig{Dir: filepath.Join(w.dir, "private")})
 	must(t, err)
-	vectors, err := vectormem.Open(vectormem.Config{Dir: filepath.Join(w.dir, "vector"), Model: w.embed.Model().String(), Dimensions: w.embed.Model().Dimensions})
+	vectors, err := vectormem.OpenVector(vectormem.VectorConfig{Dir: filepath.Join(w.dir, "vector"), Model: w.embed.Model().String(), Dimensions: w.embed.Model().Dimensions})
 	must(t, err)
 	w.vector = vector.New(vectors)
 	w.close = []func() error{w.log.Close, itemDB.Close, graphDB.Close, w.keyword.Close, w.private.Close, vectors.Close}

@@ -10,17 +10,17 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/cache"
+	"satchel/pipeline/model"
+	"satchel/pipeline/model/cache"
+	vectormem "satchel/pipeline/store/memory"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/schemas"
 	"satchel/worker/projection"
 )
 
 // fails embeds until it is told to fail.
 type fails struct {
-	embed.Embedder
+	model.Embedder
 	err error
 }
 
@@ -31,9 +31,9 @@ func (f *fails) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 	return f.Embedder.Embed(ctx, texts)
 }
 
-func (w *world) shadow(t *testing.T, batch int, e embed.Embedder) (*projection.Reindexer, *vector.Vectors) {
+func (w *world) shadow(t *testing.T, batch int, e model.Embedder) (*projection.Reindexer, *vector.Vectors) {
 	t.Helper()
-	x, err := vectormem.Open(vectormem.Config{Model: "another", Dimensions: w.embed.Model().Dimensions})
+	x, err := vectormem.OpenVector(vectormem.VectorConfig{Model: "another", Dimensions: w.embed.Model().Dimensions})
 	must(t, err)
 	index := vector.New(x)
 	return projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: e, Batch: batch}), index
@@ -105,7 +105,7 @@ func TestShadowForgets(t *testing.T) {
 
 // hangs answers no text until it is given up, and says when it is asked.
 type hangs struct {
-	embed.Embedder
+	model.Embedder
 	asked chan struct{}
 }
 
@@ -143,7 +143,7 @@ func TestShadowForgetsBeforeTheNextBatch(t *testing.T) {
 
 // slow embeds few texts before it is interrupted.
 type slow struct {
-	embed.Embedder
+	model.Embedder
 	interrupt func()
 }
 
@@ -229,7 +229,7 @@ func (w *world) wantFound(t *testing.T, index *vector.Vectors, want int, gone ..
 	}
 }
 
-func mustEmbed(t *testing.T, e embed.Embedder, text string) []float32 {
+func mustEmbed(t *testing.T, e model.Embedder, text string) []float32 {
 	t.Helper()
 	v, err := e.Embed(within(t), []string{text})
 	must(t, err)
@@ -238,7 +238,7 @@ func mustEmbed(t *testing.T, e embed.Embedder, text string) []float32 {
 
 // counts notes how often each text is embedded.
 type counts struct {
-	embed.Embedder
+	model.Embedder
 	mu    sync.Mutex
 	texts map[string]int
 	after func(n int) // told how many have been
@@ -276,7 +276,7 @@ func TestFollowerGoesOnAfterAKill(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, kept.Close()) })
 	follower := func() (*projection.Reindexer, *vector.Vectors) {
-		x, err := vectormem.Open(vectormem.Config{Model: "another", Dimensions: w.embed.Model().Dimensions})
+		x, err := vectormem.OpenVector(vectormem.VectorConfig{Model: "another", Dimensions: w.embed.Model().Dimensions})
 		must(t, err)
 		index := vector.New(x)
 		return projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: kept, Batch: 16, Percent: 90}), index
@@ -339,7 +339,7 @@ func TestFollowerGivesWay(t *testing.T) {
 	var busy atomic.Bool
 	busy.Store(true)
 	asked := make(chan struct{}, 1)
-	x, err := vectormem.Open(vectormem.Config{Model: "another", Dimensions: w.embed.Model().Dimensions})
+	x, err := vectormem.OpenVector(vectormem.VectorConfig{Model: "another", Dimensions: w.embed.Model().Dimensions})
 	must(t, err)
 	index := vector.New(x)
 	follower := projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: model, Batch: 2, Percent: 100, Busy: func() bool {

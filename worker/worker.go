@@ -10,9 +10,8 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"satchel/pipeline/embed"
-	"satchel/pipeline/genai"
 	"satchel/pipeline/meter"
+	"satchel/pipeline/model"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -26,7 +25,6 @@ import (
 	"satchel/worker/follow"
 	"satchel/worker/ingest"
 	"satchel/worker/metrics"
-	"satchel/worker/ownership"
 	"satchel/worker/projection"
 	"satchel/worker/relay"
 	"satchel/worker/service"
@@ -39,7 +37,7 @@ import (
 type Config struct {
 	Log      *eventlog.Log
 	Stores   projection.Stores
-	Embedder embed.Embedder
+	Embedder model.Embedder
 	Counter  token.Counter // counts stored items; nil: they are counted when shown
 	// Sanitizer takes from an item what only some readers may see, before the item is
 	// indexed. Default: marks alone.
@@ -90,7 +88,7 @@ type Config struct {
 	Evict      []func(ctx context.Context, s scope.Scope) error
 	TenantIdle time.Duration // 0: never
 
-	Tracer genai.Tracer     // of writes; default: none is traced
+	Tracer meter.Tracer     // of writes; default: none is traced
 	Meter  *meter.Set       // default: one of its own
 	Clock  func() time.Time // default time.Now
 	Logger *slog.Logger     // default discards
@@ -117,7 +115,7 @@ type Worker struct {
 	evict      []func(ctx context.Context, s scope.Scope) error
 	stopped    atomic.Pointer[error]
 	logger     *slog.Logger
-	share      ownership.Share
+	share      follow.Share
 }
 
 // check fails for a config that lacks a part, and sets the defaults.
@@ -158,7 +156,7 @@ func New(cfg Config) (*Worker, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	p, share := cfg.Projector, ownership.Share{Membership: cfg.Membership}
+	p, share := cfg.Projector, follow.Share{Membership: cfg.Membership}
 	w := &Worker{Projector: p, log: cfg.Log, witnesses: cfg.Witnesses, idle: cfg.TenantIdle, evict: cfg.Evict, logger: cfg.Logger, share: share}
 	reviewer := authorship.New(authorship.Config{Log: cfg.Log, PDP: cfg.PDP, Registry: cfg.Registry,
 		Loopback: cfg.Loopback, Clock: cfg.Clock})
@@ -219,7 +217,7 @@ func NewProjector(cfg Config) *projection.Projector {
 	}
 	return projection.New(projection.Config{Log: cfg.Log, Stores: cfg.Stores, Embedder: cfg.Embedder,
 		Counter: cfg.Counter, Sanitizer: cfg.Sanitizer, Registry: cfg.Registry, BatchSize: cfg.BatchSize,
-		Share: ownership.Share{Membership: cfg.Membership}, Metrics: metrics.New(cfg.Meter),
+		Share: follow.Share{Membership: cfg.Membership}, Metrics: metrics.New(cfg.Meter),
 		Failpoint: cfg.Failpoint, Logger: cfg.Logger})
 }
 

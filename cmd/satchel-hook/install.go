@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/infra/files"
 )
 
 // name is that of the program, by which its own entries in the editor's settings are known.
@@ -238,7 +238,7 @@ func replace(path string, raw []byte) error {
 	if was, err := os.Stat(path); err == nil {
 		mode = was.Mode().Perm()
 	}
-	err := atomicfile.Write(path, func(w io.Writer) error {
+	err := files.Write(path, func(w io.Writer) error {
 		_, err := out.WriteTo(w)
 		return err
 	})

@@ -16,8 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"satchel/emitters"
-	"satchel/pipeline/infra/atomicfile"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 	"satchel/schemas"
 )
 
@@ -71,7 +70,7 @@ func (s *spool) Remember(_ context.Context, item schemas.MemoryItem, _ *emitters
 	}
 	item.ID, item.CreatedAt = id.String(), time.Now().UTC()
 	path := filepath.Join(s.folder, item.ID+".json")
-	return schemas.Receipt{ID: item.ID}, atomicfile.WriteUnsynced(path, func(w io.Writer) error {
+	return schemas.Receipt{ID: item.ID}, files.WriteUnsynced(path, func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(item)
 	})
 }
@@ -82,7 +81,7 @@ func (s *spool) files(pattern string) ([]string, error) {
 
 // send publishes what waits, oldest first, and stops when that fails. What is refused for good stays, as .refused.
 func (s *spool) send(ctx context.Context, client *emitters.Emitter) {
-	lock, err := filelock.Take(s.folder, time.Now())
+	lock, err := files.TakeLock(s.folder, time.Now())
 	if err != nil {
 		return // another process sends
 	}

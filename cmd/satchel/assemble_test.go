@@ -10,7 +10,7 @@ import (
 
 	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -109,7 +109,7 @@ func TestDroppedComesBackWhole(t *testing.T) {
 	n.must(t, "emit", "--wait", "indexed", "--item", string(item))
 	res := mustJSON[schemas.ContextResult](t, n, "ask", "--budget", "200", "kiln")
 	out := n.must(t, "dropped", res.Payload.PackID, "long-1")
-	if want := "long-1\n" + plaintext.Shown(long) + "\n"; out != want || strings.Contains(out, "\x1b") {
+	if want := "long-1\n" + language.Shown(long) + "\n"; out != want || strings.Contains(out, "\x1b") {
 		t.Errorf("%d bytes came back of %d, beginning %.200q", len(out), len(want), out)
 	}
 	id := res.Payload.PackID

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/pipeline/embed/encoder"
-	"satchel/pipeline/embed/static"
+	"satchel/pipeline/model/encoder"
+	"satchel/pipeline/model/static"
 	"satchel/schemas"
 	"satchel/test/parts"
 )

@@ -12,7 +12,7 @@ import (
 
 	"satchel/jetstream"
 	"satchel/pipeline/store/eventlog"
-	logpg "satchel/pipeline/store/eventlog/postgres"
+	"satchel/pipeline/store/postgres"
 	"satchel/test/parts"
 	"satchel/test/testenv"
 	"satchel/worker/ingest"
@@ -47,7 +47,7 @@ func copyDatabase(t *testing.T, url string) backup {
 	var logs []eventlog.Driver
 	older := testenv.Postgres(t)
 	for _, u := range []string{url, older} {
-		db, err := logpg.Open(t.Context(), logpg.Config{URL: u})
+		db, err := postgres.OpenLog(t.Context(), postgres.LogConfig{URL: u})
 		if err != nil {
 			t.Fatal(err)
 		}

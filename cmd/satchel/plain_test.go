@@ -11,7 +11,7 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 )
 
 // hostile is text that would clear a terminal, set its title and reorder a line.
@@ -30,8 +30,8 @@ func TestPlainWritesNothingThatCommandsATerminal(t *testing.T) {
 			}
 			rest = rest[n:]
 		}
-		if out.String() != plaintext.Shown(text) {
-			t.Errorf("%q became %q, want %q", text, out.String(), plaintext.Shown(text))
+		if out.String() != language.Shown(text) {
+			t.Errorf("%q became %q, want %q", text, out.String(), language.Shown(text))
 		}
 	})
 }
@@ -48,7 +48,7 @@ func TestJSONKeepsWhatIsNotPrintable(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got) != 1 || got["k\u202e"] != want["k\u202e"] {
 		t.Errorf("%q, %v", got, err)
 	}
-	if text := out.String(); plaintext.Shown(text) != text {
+	if text := out.String(); language.Shown(text) != text {
 		t.Errorf("printed %q", text)
 	}
 }
@@ -72,7 +72,7 @@ func TestForeignTextIsPrintedPlain(t *testing.T) {
 	if !strings.Contains(printed, "fired on Mondays") || !strings.Contains(printed, "jsonl") {
 		t.Errorf("nothing of it was printed:\n%s", printed)
 	}
-	if plaintext.Shown(printed) != printed {
+	if language.Shown(printed) != printed {
 		t.Errorf("printed %q", printed)
 	}
 }

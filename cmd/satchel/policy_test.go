@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"satchel/cmd/internal/command"
-	"satchel/policies/local"
+	"satchel/policies"
 )
 
 // explained runs satchel policy explain on an item of the group risk.
@@ -40,7 +40,7 @@ func TestPolicyExplain(t *testing.T) {
 	if err != nil || strings.Contains(string(shown), "a@example.org") || !strings.Contains(string(shown), "hello") {
 		t.Errorf("shown %s, error %v", shown, err)
 	}
-	if a := explained(t, "--group", "risk", "--opa-url", "http://127.0.0.1:1", "--opa-fallback-local"); !a.Allow || len(a.Warnings) != 1 || a.Warnings[0] != local.Warning {
+	if a := explained(t, "--group", "risk", "--opa-url", "http://127.0.0.1:1", "--opa-fallback-local"); !a.Allow || len(a.Warnings) != 1 || a.Warnings[0] != policies.LocalRulesWarning {
 		t.Errorf("%+v", a)
 	}
 	for name, args := range map[string][]string{

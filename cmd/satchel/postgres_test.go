@@ -14,8 +14,8 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/pipeline/store/eventlog"
-	logpg "satchel/pipeline/store/eventlog/postgres"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/postgres"
+	"satchel/pipeline/store/sqlite"
 	"satchel/test/parts"
 	"satchel/test/testenv"
 )
@@ -138,12 +138,12 @@ func TestMigrate(t *testing.T) {
 // interrupted leaves the target as a migration does that was killed half-way.
 func interrupted(t *testing.T, dir, url string) {
 	t.Helper()
-	from, err := logsqlite.Open(t.Context(), logsqlite.Config{Path: filepath.Join(dir, "log.db")})
+	from, err := sqlite.OpenLog(t.Context(), sqlite.LogConfig{Path: filepath.Join(dir, "log.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer from.Close()
-	to, err := logpg.Open(t.Context(), logpg.Config{URL: url})
+	to, err := postgres.OpenLog(t.Context(), postgres.LogConfig{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 )
 
 // RandomPort makes Start choose a free port.
@@ -59,23 +59,23 @@ var ErrStart = errors.New("nats-server did not start")
 
 // Config describes an embedded server. Only Dir is required.
 type Config struct {
-	Dir           string         // data folder, made when missing; locked while the server runs
-	Lock          *filelock.Lock // of Dir, when the caller holds it; default: Start takes it and Stop gives it back
-	Name          string         // server name, default "satchel"
-	Host          string         // listen address, default "127.0.0.1"
-	Port          int            // listen port, default 4222; RandomPort for a free one
-	NoListen      bool           // in-process connections only
-	MaxStore      int64          // bytes all streams may reserve on disk, default 16 GiB
-	MaxMemory     int64          // bytes of memory streams, default 256 MiB
-	MaxPayload    int32          // bytes of a message, default 1 MiB
-	Consumers     int            // consumers of the ledger, and of large replies, beyond which clients make no more, half of which are for those that do not stay, and a quarter of which one principal may have; default 2,000
-	Connections   int            // of a principal; default 64. All clients without a key have eight times as many
-	Subscriptions int            // of a connection; default 512
-	StartLimit    time.Duration  // how long recovery of the store may take, default 2 minutes
-	Own           []string       // subjects, besides those of every Satchel, that it answers and clients may not
-	Others        []string       // subjects that clients without a key answer when Satchel asks; of principals see Member.Roles
-	Principals    []Principal    // the only clients; nil: every connection is one. Empty: the operator alone connects
-	Log           *slog.Logger   // default: discard; the server's notices are debug records
+	Dir           string        // data folder, made when missing; locked while the server runs
+	Lock          *files.Lock   // of Dir, when the caller holds it; default: Start takes it and Stop gives it back
+	Name          string        // server name, default "satchel"
+	Host          string        // listen address, default "127.0.0.1"
+	Port          int           // listen port, default 4222; RandomPort for a free one
+	NoListen      bool          // in-process connections only
+	MaxStore      int64         // bytes all streams may reserve on disk, default 16 GiB
+	MaxMemory     int64         // bytes of memory streams, default 256 MiB
+	MaxPayload    int32         // bytes of a message, default 1 MiB
+	Consumers     int           // consumers of the ledger, and of large replies, beyond which clients make no more, half of which are for those that do not stay, and a quarter of which one principal may have; default 2,000
+	Connections   int           // of a principal; default 64. All clients without a key have eight times as many
+	Subscriptions int           // of a connection; default 512
+	StartLimit    time.Duration // how long recovery of the store may take, default 2 minutes
+	Own           []string      // subjects, besides those of every Satchel, that it answers and clients may not
+	Others        []string      // subjects that clients without a key answer when Satchel asks; of principals see Member.Roles
+	Principals    []Principal   // the only clients; nil: every connection is one. Empty: the operator alone connects
+	Log           *slog.Logger  // default: discard; the server's notices are debug records
 }
 
 func (c Config) withDefaults() Config {
@@ -137,7 +137,7 @@ type Server struct {
 	cfg      Config
 	dir      string
 	url      string
-	lock     *filelock.Lock // nil: the caller's
+	lock     *files.Lock // nil: the caller's
 	operator nats.Option
 	proxy    *nats.Conn // of the clients' requests to JetStream
 	once     sync.Once
@@ -172,7 +172,7 @@ func Start(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, dir: dir, stalls: make(chan struct{})}
 	if cfg.Lock == nil {
-		if s.lock, err = filelock.Take(dir, time.Now()); err != nil {
+		if s.lock, err = files.TakeLock(dir, time.Now()); err != nil {
 			return nil, err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream/embedded"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 )
 
 // childDir makes the test binary hold the lock of a folder until its input closes.
@@ -115,8 +115,8 @@ func TestSecondHolderIsRefused(t *testing.T) {
 		t.Fatalf("child said %q", line.Text())
 	}
 	_, err = embedded.Start(embedded.Config{Dir: dir, NoListen: true})
-	var locked *filelock.HeldError
-	if !errors.Is(err, filelock.ErrHeld) || !errors.As(err, &locked) {
+	var locked *files.HeldError
+	if !errors.Is(err, files.ErrHeld) || !errors.As(err, &locked) {
 		t.Fatalf("error = %v, want ErrHeld", err)
 	}
 	if locked.PID != child.Process.Pid || locked.Since.IsZero() {
@@ -132,7 +132,7 @@ func TestSecondHolderIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 	s := start(t, embedded.Config{Dir: dir, NoListen: true})
-	if _, err := embedded.Start(embedded.Config{Dir: dir, NoListen: true}); !errors.Is(err, filelock.ErrHeld) {
+	if _, err := embedded.Start(embedded.Config{Dir: dir, NoListen: true}); !errors.Is(err, files.ErrHeld) {
 		t.Errorf("error = %v, want ErrHeld within one process too", err)
 	}
 	for range 2 {

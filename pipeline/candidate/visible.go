@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -60,7 +60,7 @@ func NewVisible(r *schemas.Record, masked bool) Visible {
 
 // shownName is a name, "" where a reader sees nothing of it.
 func shownName(name string) string {
-	if strings.TrimSpace(plaintext.Bare(name)) == "" {
+	if strings.TrimSpace(language.Bare(name)) == "" {
 		return ""
 	}
 	return name

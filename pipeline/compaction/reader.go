@@ -8,8 +8,8 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction/blob"
-	"satchel/pipeline/infra/textmemo"
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/infra/cache"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -17,14 +17,14 @@ import (
 // hashes under a random seed, and nothing of a text. It is bounded and safe for concurrent use.
 type Texts struct {
 	seed  maphash.Seed
-	known *textmemo.Memo[reading]
+	known *cache.Memo[reading]
 }
 
 const textsBytes = 16 << 20 // of a generation
 
 // NewTexts returns one that remembers nothing yet.
 func NewTexts() *Texts {
-	return &Texts{seed: maphash.MakeSeed(), known: textmemo.New[reading](textsBytes)}
+	return &Texts{seed: maphash.MakeSeed(), known: cache.NewMemo[reading](textsBytes)}
 }
 
 // Clear forgets everything. Call it after an erasure.
@@ -71,7 +71,7 @@ func (t *Texts) of(c *candidate.Candidate) reading {
 // read reads the units of a text.
 func (t *Texts) read(text string, units []schemas.Span) reading {
 	r := reading{units: units, terms: make([][]uint64, len(units)), plain: make([]float64, len(units))}
-	var an keyword.Analyzer
+	var an language.Analyzer
 	said := map[uint64]float64{}
 	for i, u := range units {
 		r.terms[i] = t.terms(&an, text[u.Start:u.End])
@@ -98,7 +98,7 @@ func (t *Texts) read(text string, units []schemas.Span) reading {
 // fewTerms are those that are compared with each other faster than looked up.
 const fewTerms = 64
 
-func (t *Texts) terms(an *keyword.Analyzer, text string) []uint64 {
+func (t *Texts) terms(an *language.Analyzer, text string) []uint64 {
 	an.Analyze(text)
 	out := make([]uint64, 0, an.Len())
 	known := func(h uint64) bool { return slices.Contains(out, h) }
@@ -131,7 +131,7 @@ func newReader(query string, texts *Texts) *reader {
 		texts = &Texts{seed: maphash.MakeSeed()}
 	}
 	r := &reader{texts: texts, query: map[uint64]int{}}
-	for _, t := range texts.terms(&keyword.Analyzer{}, query) {
+	for _, t := range texts.terms(&language.Analyzer{}, query) {
 		r.query[t] = 0
 		r.bits |= 1 << (t % 64)
 	}

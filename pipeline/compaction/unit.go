@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"satchel/pipeline/infra/sentences"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -15,7 +15,7 @@ const maxUnit = 600
 // order, that hold everything but white space.
 func units(text string) []schemas.Span {
 	var out []schemas.Span
-	for _, s := range sentences.Split(text) {
+	for _, s := range language.Sentences(text) {
 		for s.End-s.Start > maxUnit {
 			cut := s.Start + maxUnit
 			if space := strings.LastIndexByte(text[s.Start:cut], ' '); space > maxUnit/2 {
@@ -24,9 +24,9 @@ func units(text string) []schemas.Span {
 			for back := 0; back < utf8.UTFMax && !utf8.RuneStart(text[cut]); back++ { // what goes on for longer is no text
 				cut--
 			}
-			from, to := sentences.Trim(text, s.Start, cut)
+			from, to := language.TrimSpan(text, s.Start, cut)
 			out = append(out, schemas.Span{Start: from, End: to})
-			s.Start, _ = sentences.Trim(text, cut, s.End)
+			s.Start, _ = language.TrimSpan(text, cut, s.End)
 		}
 		if s.Start < s.End {
 			out = append(out, s)

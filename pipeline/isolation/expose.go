@@ -3,6 +3,8 @@
 // It promises that what it returns was built field by field from a list, not by
 // removing fields from something larger: a field nobody listed cannot leave. Only
 // candidates that are kept and that policy allows are exposed.
+//
+// Heavy content leaves as a handle that a [Sealer] signed (handle.go): a name, no permission.
 package isolation
 
 import (

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/isolation/artifact"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
@@ -12,13 +11,13 @@ import (
 // Sandbox returns the handle of the heavy content that a candidate is an extract of, for
 // the principal and the purpose of s; nil when there is none, or when policy lets the
 // extract alone be seen. The extract is the candidate's content.
-func Sandbox(c *candidate.Candidate, s scope.Scope, sealer *artifact.Sealer) (*schemas.SandboxRef, error) {
+func Sandbox(c *candidate.Candidate, s scope.Scope, sealer *Sealer) (*schemas.SandboxRef, error) {
 	a, ok := c.Artifact()
 	if !ok || !c.Kept() || !c.Verdict.Allow || c.Verdict.Redact || c.Verdict.Obligations != nil && c.Verdict.Obligations.Summarise > 0 {
 		return nil, nil
 	}
 	p := s.Principal()
-	handle, claim, err := sealer.Seal(artifact.Claim{
+	handle, claim, err := sealer.Seal(Claim{
 		Tenant: s.Tenant(), ItemID: c.ID, SHA256: a.SHA256,
 		Kind: p.Kind, Principal: p.ID, Level: p.Level, Groups: p.Groups, Roles: p.Roles, Purpose: s.Purpose(),
 	})

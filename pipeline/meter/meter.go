@@ -1,4 +1,4 @@
-// Package meter makes the instruments of the metrics that schemas.Metrics lists, and serves what
+// Package meter makes the spans of memory operations (genai.go) and the instruments of the metrics that schemas.Metrics lists, and serves what
 // they counted. It owns the rules that hold for all of them: a family is in the table or it does
 // not exist, every series that is known beforehand is served from the start with 0, and a value
 // of a label that the table does not list is counted as other. Callers make their instruments once

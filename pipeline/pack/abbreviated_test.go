@@ -7,14 +7,14 @@ import (
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/scope"
-	"satchel/pipeline/selection/session"
+	"satchel/pipeline/selection"
 	"satchel/schemas"
 )
 
 // What a session's history puts in the place of a text that was shown comes out escaped where an item says it.
 func TestAnItemIsNoReferenceToAnEarlierPack(t *testing.T) {
 	t.Parallel()
-	h, s := session.New(session.Config{}), scope.Scope{}
+	h, s := selection.NewHistory(selection.HistoryConfig{}), scope.Scope{}
 	v := candidate.Visible{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(strings.Repeat("The gateway limit is 92 bar. ", 9))}}
 	for range 3 {
 		cs := []candidate.Candidate{candidate.New(&v, schemas.Verdict{Allow: true})}

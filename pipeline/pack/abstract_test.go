@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/chat"
-	"satchel/pipeline/chat/openai"
+	"satchel/pipeline/model"
+	"satchel/pipeline/model/remote"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
 	"satchel/test/conformance/chattest"
@@ -33,7 +33,7 @@ func gateway() ([]candidate.Candidate, []int) {
 func summarizer(t *testing.T, reply chattest.Reply) (*pack.Summarizer, *chattest.Endpoint) {
 	t.Helper()
 	e := chattest.Serve(t, func(int, chattest.Call) chattest.Reply { return reply })
-	m, err := openai.New(openai.Config{URL: e.URL, Model: "small", Retries: -1})
+	m, err := remote.NewChat(remote.ChatConfig{URL: e.URL, Model: "small", Retries: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +82,8 @@ func TestSummarizeRefuses(t *testing.T) {
 		"made up":           {chattest.Reply{Text: "The weather improves quickly over northern mountains. [1]"}, pack.ErrCitation},
 		"too long":          {chattest.Reply{Text: strings.Repeat("Jonas renewed the gateway certificate. [1]\n", 9)}, pack.ErrCitation},
 		"citations alone":   {chattest.Reply{Text: "[1]"}, pack.ErrCitation},
-		"an endpoint's 500": {chattest.Reply{Status: 500}, chat.ErrUnavailable},
-		"an endpoint's 401": {chattest.Reply{Status: 401}, chat.ErrRefused},
+		"an endpoint's 500": {chattest.Reply{Status: 500}, model.ErrChatUnavailable},
+		"an endpoint's 401": {chattest.Reply{Status: 401}, model.ErrRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

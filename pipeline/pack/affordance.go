@@ -20,7 +20,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/textmemo"
+	"satchel/pipeline/infra/cache"
 	"satchel/schemas"
 )
 
@@ -36,7 +36,7 @@ type Rules struct {
 	list       []rule
 	attributes bool    // an expression reads them
 	textual    ruleSet // rules whose each reads nothing but the text and the state
-	texts      *textmemo.Memo[ruleSet]
+	texts      *cache.Memo[ruleSet]
 }
 
 type rule struct {
@@ -99,7 +99,7 @@ func NewRules(name string, raw []byte) (*Rules, error) {
 			list = append(list, r)
 		}
 	}
-	r := &Rules{list: list, texts: textmemo.New[ruleSet](rulesBytes)}
+	r := &Rules{list: list, texts: cache.NewMemo[ruleSet](rulesBytes)}
 	for i := range list {
 		r.attributes = r.attributes || list[i].attributes
 		if list[i].each != nil && readsText(list[i].each) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/pipeline/token"
 )
 
@@ -117,7 +117,7 @@ func (d *dates) after(last, at day) (heading string, tokens int) {
 
 // dayHeading reports whether a line of a content would be read as the heading of a day, whether there is such a day or not.
 func dayHeading(line string) bool {
-	name, ok := strings.CutSuffix(strings.TrimRightFunc(line, plaintext.Overdrawn), ":")
+	name, ok := strings.CutSuffix(strings.TrimRightFunc(line, language.IsOverdrawn), ":")
 	if !ok {
 		return false
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -17,9 +17,9 @@ func Mermaid(g *schemas.CausalGraph, label func(id string) string) string {
 	number := make(map[string]int, len(g.Nodes))
 	for i, id := range g.Nodes {
 		number[id] = i + 1
-		text := entities.Replace(plaintext.Shown(id))
+		text := entities.Replace(language.Shown(id))
 		if l := label(id); l != "" {
-			text += "<br/>" + entities.Replace(plaintext.Shown(l))
+			text += "<br/>" + entities.Replace(language.Shown(l))
 		}
 		fmt.Fprintf(&b, "  n%d[\"%s\"]\n", i+1, text)
 	}
@@ -37,9 +37,9 @@ func DOT(g *schemas.CausalGraph, label func(id string) string) string {
 	number := make(map[string]int, len(g.Nodes))
 	for i, id := range g.Nodes {
 		number[id] = i + 1
-		text := escapes.Replace(plaintext.Shown(id))
+		text := escapes.Replace(language.Shown(id))
 		if l := label(id); l != "" {
-			text += `\n` + escapes.Replace(plaintext.Shown(l))
+			text += `\n` + escapes.Replace(language.Shown(l))
 		}
 		fmt.Fprintf(&b, "  n%d [label=\"%s\"];\n", i+1, text)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode"
 
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 )
 
 // Neither a list mark nor a character drawn over nothing keeps a line of an item from
@@ -69,7 +69,7 @@ func TestWhatBeginsNoStructure(t *testing.T) {
 			continue
 		}
 		for _, rest := range []string{"", "# x", " # x", "January:", ". [1] x", ". # x", "1] x", "``` x", ") [1] x"} {
-			if like := plaintext.Visible(string(r) + rest); opens(like) || structural(like) {
+			if like := language.Visible(string(r) + rest); opens(like) || structural(like) {
 				t.Errorf("%U and %q look like structure", r, rest)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -42,7 +42,7 @@ func Opening(r *candidate.Candidate, text string) string {
 	if r.Speaker != "" || r.Quote != nil && r.Quote.Head != "" {
 		return ""
 	}
-	if first, _, _ := strings.Cut(text, "\n"); first != "" && isPlace(plaintext.Visible(first)) {
+	if first, _, _ := strings.Cut(text, "\n"); first != "" && isPlace(language.Visible(first)) {
 		return `\`
 	}
 	return ""
@@ -65,7 +65,7 @@ func quoted(r *candidate.Candidate, name string) string {
 	text := r.Content.Text()
 	switch {
 	case r.Speaker == "":
-	case plaintext.LongName(r.Speaker):
+	case language.IsLongName(r.Speaker):
 		text = Said(r) + ": " + text
 	default:
 		name = Said(r) + ": " + name
@@ -83,7 +83,7 @@ func Cautioned(c *candidate.Candidate, text string) string {
 	if c.Speaker != "" {
 		speaker = Said(c) + ": "
 	}
-	if plaintext.LongName(c.Speaker) {
+	if language.IsLongName(c.Speaker) {
 		speaker, text = "", speaker+text
 	}
 	if c.Suspect {
@@ -102,7 +102,7 @@ func title(r *candidate.Candidate) string {
 
 // fenced puts text in a code fence that is longer than any run of backquotes in what is shown of it.
 func fenced(name, text string) string {
-	text = plaintext.Shown(text)
+	text = language.Shown(text)
 	fence := Fence(text)
 	var b strings.Builder
 	b.Grow(len(text) + 2*len(fence) + len(name) + 4)
@@ -126,7 +126,7 @@ func sanitise(text string) string {
 func sanitised(text string, behind bool) string {
 	var b strings.Builder
 	b.Grow(len(text) + 8)
-	for line := range strings.Lines(plaintext.Unsigned(plaintext.Shown(text))) {
+	for line := range strings.Lines(language.Unsigned(language.Shown(text))) {
 		line = strings.TrimLeftFunc(strings.TrimSpace(line), blank)
 		if line == "" {
 			continue
@@ -136,7 +136,7 @@ func sanitised(text string, behind bool) string {
 			b.WriteByte('\n')
 		}
 		if may := mayOpen(line); may || beginsLikeRemark(line) {
-			like := plaintext.Visible(line)
+			like := language.Visible(line)
 			if remarked(like) || may && (first && behind && opens(like) || !(first && behind) && structural(like)) {
 				b.WriteByte('\\')
 			}
@@ -163,7 +163,7 @@ func mayOpen(line string) bool {
 
 // blank reports whether a character shows nothing: white space, or one that is there for
 // its neighbours alone.
-func blank(r rune) bool { return unicode.IsSpace(r) || plaintext.Invisible(r) }
+func blank(r rune) bool { return unicode.IsSpace(r) || language.IsInvisible(r) }
 
 // nested is a line without the marks of lists before it, which do not keep a heading or a
 // fence from being one.
@@ -200,7 +200,7 @@ func headed(line string) bool {
 func numbered(line string) bool {
 	switch r, _ := utf8.DecodeRuneInString(line); r {
 	case '【', '〔', '〚', '⟦':
-		at := plaintext.Reference(line)
+		at := language.FindReference(line)
 		return at != nil && at[0] == 0
 	}
 	return false
@@ -216,11 +216,11 @@ func label(text string) string {
 	if !strings.ContainsAny(text, "[［【〔〚⟦") {
 		return text
 	}
-	return plaintext.Unreferenced(text)
+	return language.Unreferenced(text)
 }
 
 // HasReference reports whether a text has what looks like the mark before an item.
-func HasReference(text string) bool { return plaintext.Reference(text) != nil }
+func HasReference(text string) bool { return language.FindReference(text) != nil }
 
 // plain reports whether sanitise would leave the text as it is: one line of printable
 // ASCII without white space around it that opens nothing.
@@ -228,8 +228,8 @@ func plain(text string) bool {
 	if text == "" {
 		return true
 	}
-	return text[0] != ' ' && text[len(text)-1] != ' ' && plaintext.ASCII(text) == len(text) && !opens(text) && !remarked(text) &&
-		remarkBehind(text) < 0 && plaintext.Unsigned(text) == text
+	return text[0] != ' ' && text[len(text)-1] != ' ' && language.CountASCII(text) == len(text) && !opens(text) && !remarked(text) &&
+		remarkBehind(text) < 0 && language.Unsigned(text) == text
 }
 
 // opens reports whether a text's first line, which stands behind a reference or a

@@ -11,7 +11,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/token"
 	"satchel/schemas"
@@ -198,19 +198,19 @@ func cited(t *rapid.T, p *pack.Pack, cs []candidate.Candidate) {
 		}
 		texts, ids = append(texts, s.Text), append(ids, s.Citations...)
 	}
-	if want := plaintext.Unreferenced(strings.Join(texts, " ")); p.TLDR.Summary != want || plaintext.Reference(want) != nil || !slices.Equal(p.TLDR.Citations, ids) {
+	if want := language.Unreferenced(strings.Join(texts, " ")); p.TLDR.Summary != want || language.FindReference(want) != nil || !slices.Equal(p.TLDR.Citations, ids) {
 		t.Fatalf("the summary %q cites %v, want %q, %v", p.TLDR.Summary, p.TLDR.Citations, want, ids)
 	}
 }
 
 // quotes reports whether a sentence is a piece of a text, with round brackets for marks like those of items.
 func quotes(sentence, text string) bool {
-	if strings.Contains(text, sentence) || strings.Contains(plaintext.Unreferenced(text), sentence) {
+	if strings.Contains(text, sentence) || strings.Contains(language.Unreferenced(text), sentence) {
 		return true
 	}
 	for from := range text { // one mark is in the piece, another is cut by its end
 		for to := from + 1; to <= len(text); to++ {
-			if plaintext.Unreferenced(text[from:to]) == sentence {
+			if language.Unreferenced(text[from:to]) == sentence {
 				return true
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -97,7 +97,7 @@ func WithCode(text string, clean func(prose string, first bool) string) string {
 		for n := range code {
 			code[n] = strings.TrimPrefix(code[n], indent)
 		}
-		shown := plaintext.Shown(strings.Join(code, ""))
+		shown := language.Shown(strings.Join(code, ""))
 		fence := Fence(shown)
 		out = append(out, fence+opens[3]+"\n"+strings.TrimRight(shown, " \t\n")+"\n"+fence)
 		i += 1 + end

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/days"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -87,7 +86,7 @@ func allRemarks() []*remark {
 func daysRemarks() []*remark {
 	out := []*remark{newRemark("There is no %d %m"), newRemark("There is no %dth %s of ")}
 	day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
-	for _, i := range []days.Interval{{From: day, To: day.AddDate(0, 0, 1)}, {From: day}, {To: day.AddDate(0, 0, 1)}, {From: day, To: day.AddDate(0, 0, 2)}} {
+	for _, i := range []language.Interval{{From: day, To: day.AddDate(0, 0, 1)}, {From: day}, {To: day.AddDate(0, 0, 1)}, {From: day, To: day.AddDate(0, 0, 2)}} {
 		format := strings.NewReplacer(Day(day, nil), "%t", Day(day.AddDate(0, 0, 1), nil), "%t").Replace(i.String())
 		out = append(out, newRemark("For "+format+"."), newRemark("For "+format+";"))
 	}
@@ -121,7 +120,7 @@ func beginsLikeRemark(line string) bool {
 
 // isSimple reports whether the beginning of a line is what a reader sees of it: what follows may change its last character.
 func isSimple(line string) bool {
-	return len(line) > beginning && plaintext.ASCII(line[:beginning+1]) == beginning+1 && !strings.Contains(line[:beginning+1], "  ")
+	return len(line) > beginning && language.CountASCII(line[:beginning+1]) == beginning+1 && !strings.Contains(line[:beginning+1], "  ")
 }
 
 // remarked reports whether a line, as a reader sees it, begins with what only a pack says.
@@ -152,7 +151,7 @@ func remarkBehind(line string) int {
 	if at <= 0 || line[at-1] == '\\' {
 		return -1
 	}
-	like := spaced(plaintext.Visible(line[at:]))
+	like := spaced(language.Visible(line[at:]))
 	for _, r := range behind {
 		if found := r.like.FindStringIndex(like); found != nil && found[1] == len(like) {
 			return at

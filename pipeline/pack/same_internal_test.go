@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/language"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -18,7 +18,7 @@ import (
 // wordSet is what a vocabulary holds of a text, as a set.
 func wordSet(text string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range keyword.Analyze(text) {
+	for _, w := range language.Analyze(text) {
 		out[w] = true
 	}
 	return out

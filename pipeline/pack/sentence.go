@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"satchel/pipeline/infra/sentences"
+	"satchel/pipeline/language"
 )
 
 // Sentences yields the sentences of prose in a text, trimmed, each a substring of it,
@@ -46,7 +46,7 @@ func ofLine(line string, yield func(string) bool) bool {
 	if line == "" || strings.HasPrefix(strings.TrimPrefix(line, "\\"), "#") || looksLikeCode(line) {
 		return true
 	}
-	for from, to := range sentences.InLine(line) {
+	for from, to := range language.SentencesOfLine(line) {
 		if !yield(line[from:to]) {
 			return false
 		}

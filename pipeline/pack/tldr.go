@@ -6,8 +6,7 @@ import (
 	"unicode"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/plaintext"
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -56,11 +55,11 @@ func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int)
 	texts := make([]string, len(chosen))
 	for i, s := range chosen {
 		id := cs[s.item].ID
-		texts[i] = plaintext.Unreferenced(s.text)
+		texts[i] = language.Unreferenced(s.text)
 		out.Citations = append(out.Citations, id)
 		out.Sentences = append(out.Sentences, schemas.TLDRSentence{Text: texts[i], Citations: []string{id}})
 	}
-	out.Summary = plaintext.Unreferenced(strings.Join(texts, " "))
+	out.Summary = language.Unreferenced(strings.Join(texts, " "))
 	return out
 }
 
@@ -72,7 +71,7 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 	for _, i := range best[:min(tldrItems, len(best))] {
 		n := 0
 		for text := range Sentences(sayable(&cs[i])) {
-			if bare := strings.TrimPrefix(text, "\\"); !remarked(plaintext.Visible(bare)) && !isPlace(plaintext.Visible(bare)) {
+			if bare := strings.TrimPrefix(text, "\\"); !remarked(language.Visible(bare)) && !isPlace(language.Visible(bare)) {
 				text = bare
 			}
 			question := strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟")
@@ -193,7 +192,7 @@ type vocabulary struct {
 	seen    []int // by number, the last text with it
 	texts   int
 	list    []int32
-	reader  keyword.Analyzer
+	reader  language.Analyzer
 }
 
 func newVocabulary(query string) *vocabulary {

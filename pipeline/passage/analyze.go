@@ -11,7 +11,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/vecmath"
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -181,7 +181,7 @@ func (m *memo) item(tenant string, c *candidate.Candidate, most int) *analysis {
 type reading struct {
 	memo *memo
 	by   Vectors // nil: there are no vectors
-	an   keyword.Analyzer
+	an   language.Analyzer
 }
 
 // read reads the words of an item's passages, and their vectors where they are asked for.

@@ -3,7 +3,7 @@ package passage
 import (
 	"strings"
 
-	"satchel/pipeline/infra/sentences"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -29,9 +29,9 @@ func (s *source) parts(text string) []part {
 	case schemas.KindCode:
 		return s.codeParts(text)
 	case schemas.KindCommit:
-		out = contents(sentences.Blocks(text, s.title, false))
+		out = contents(language.Blocks(text, s.title, false))
 	default:
-		out = contents(sentences.Blocks(text, s.title, true))
+		out = contents(language.Blocks(text, s.title, true))
 	}
 	if len(out) == 0 {
 		out = []part{{span: schemas.Span{End: len(text)}}}
@@ -56,19 +56,19 @@ func (s *source) codeParts(text string) []part {
 	if lines <= shortLines && tokens(len(text)+len(s.doc)) <= declared {
 		return []part{{span: schemas.Span{End: len(text)}, doc: schemas.Span{End: len(s.doc)}}}
 	}
-	body := sentences.Blocks(text, 0, false)
+	body := language.Blocks(text, 0, false)
 	if s.doc == "" {
 		return contents(body)
 	}
 	comment := []schemas.Span{{End: len(s.doc)}}
-	if tokens(len(s.doc)) > sentences.LongestBlock {
-		comment = sentences.Blocks(s.doc, 0, false)
+	if tokens(len(s.doc)) > language.LongestBlock {
+		comment = language.Blocks(s.doc, 0, false)
 	}
 	var out []part
 	for _, span := range comment {
 		out = append(out, part{doc: span})
 	}
-	if len(comment) == 1 && len(body) > 0 && tokens(comment[0].End-comment[0].Start)+tokens(body[0].End-body[0].Start) <= sentences.BlockAim {
+	if len(comment) == 1 && len(body) > 0 && tokens(comment[0].End-comment[0].Start)+tokens(body[0].End-body[0].Start) <= language.BlockAim {
 		out[0].span, body = body[0], body[1:]
 	}
 	return append(out, contents(body)...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/infra/vecmath"
+	"satchel/pipeline/language"
 	"satchel/pipeline/store/keyword"
 )
 
@@ -31,7 +32,7 @@ const (
 )
 
 // analyzer lists terms.
-type analyzer struct{ keyword.Analyzer }
+type analyzer struct{ language.Analyzer }
 
 // distinct returns the terms of a text, each once.
 func (a *analyzer) distinct(text string) []string {

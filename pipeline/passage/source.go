@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/sentences"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -23,7 +23,7 @@ func Of(v *candidate.Visible) bool {
 	case schemas.KindCode, schemas.KindCommit:
 		return true
 	case schemas.KindKnowledge:
-		return v.FromFile() || strings.HasPrefix(v.Provenance.SourceURI, gitURI) || tokens(len(v.Content.Text())) > sentences.LongestBlock
+		return v.FromFile() || strings.HasPrefix(v.Provenance.SourceURI, gitURI) || tokens(len(v.Content.Text())) > language.LongestBlock
 	}
 	if v.Kind != schemas.KindMemory {
 		return false

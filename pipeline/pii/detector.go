@@ -9,7 +9,7 @@ import (
 
 	"github.com/nyaruka/phonenumbers"
 
-	"satchel/pipeline/infra/textmemo"
+	"satchel/pipeline/infra/cache"
 )
 
 // Type says what a span is.
@@ -71,7 +71,7 @@ type Detector struct {
 	least   float64
 	secrets prefixes
 	spoken  spokenWords
-	memo    *textmemo.Memo[[]Span]
+	memo    *cache.Memo[[]Span]
 }
 
 // New returns a Detector.
@@ -98,7 +98,7 @@ func newDetector(cfg Config) *Detector {
 		wanted = Personal()
 	}
 	return &Detector{wanted: wanted, person: slices.Contains(wanted, Person), url: slices.Contains(wanted, URL), domain: slices.Contains(wanted, Domain),
-		regions: cfg.Regions, least: cmp.Or(cfg.Least, .5), secrets: index(vendors[:]), spoken: indexSpoken(), memo: textmemo.New[[]Span](memoBytes)}
+		regions: cfg.Regions, least: cmp.Or(cfg.Least, .5), secrets: index(vendors[:]), spoken: indexSpoken(), memo: cache.NewMemo[[]Span](memoBytes)}
 }
 
 // Find returns the spans of text, in order. Names are whole words that count as persons

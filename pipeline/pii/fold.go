@@ -4,7 +4,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 )
 
 // shift says that from at on, up to the next shift, a place of a folded text stands by
@@ -16,7 +16,7 @@ type shift struct{ at, by int }
 // nothing; and what to add to its places for those of the original. A text without any is
 // returned as it is.
 func fold(text string) (plain string, shifts []shift) {
-	i := plaintext.ASCII(text)
+	i := language.CountASCII(text)
 	if i == len(text) {
 		return text, nil
 	}
@@ -29,7 +29,7 @@ func fold(text string) (plain string, shifts []shift) {
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		c, changes := plainForm(r)
-		if n, parts := plaintext.Escape(text[i:]); n > 0 {
+		if n, parts := language.EscapeSequence(text[i:]); n > 0 {
 			size = n
 			if parts {
 				c = ' '
@@ -84,7 +84,7 @@ func plainForm(r rune) (c byte, changes bool) {
 		return ' ', true
 	case r == 0x85, r == 0x2028, r == 0x2029: // line ends
 		return '\n', true
-	case plaintext.Rune(r) < 0, plaintext.Invisible(r):
+	case language.ShownRune(r) < 0, language.IsInvisible(r):
 		return 0, true
 	case r >= 0x2010 && r <= 0x2013, r == 0x2212, r == 0xFE63: // hyphens, the en dash, minus
 		return '-', true

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode"
 
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 )
 
 // No character that shows nothing hides a value: neither one that packs leave out nor one without width.
@@ -14,7 +14,7 @@ func TestWhatShowsNothingHidesNothing(t *testing.T) {
 	d := newDetector(Config{Types: Types()})
 	for r := range rune(unicode.MaxRune) {
 		foreign := r >= 0x11000 && r <= 0x14000 // formats signs of old scripts
-		if nothing := plaintext.Rune(r) < 0 || plaintext.Invisible(r) && !foreign; !nothing {
+		if nothing := language.ShownRune(r) < 0 || language.IsInvisible(r) && !foreign; !nothing {
 			continue
 		}
 		text := "the card 4111" + string(r) + "1111" + string(r) + "1111" + string(r) + "1111 is hers"
@@ -41,7 +41,7 @@ func TestFoldReadsPastEscapes(t *testing.T) {
 	t.Parallel()
 	text := "a\x1b[31mb\x1b[0m \x1b]8;;mailto:x@y.org\x1b\\me"
 	plain, shifts := fold(text)
-	if want := "ab  mailto:x@y.org me"; plain != want || plain != plaintext.Shown(text) {
+	if want := "ab  mailto:x@y.org me"; plain != want || plain != language.Shown(text) {
 		t.Errorf("%q, want %q", plain, want)
 	}
 	if at := original(shifts, len("ab")-1); text[at] != 'b' {

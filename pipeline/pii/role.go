@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/pipeline/infra/days"
+	"satchel/pipeline/language"
 )
 
 // role is what a word says of a name beside it. A word may have several.
@@ -53,7 +53,7 @@ func roleTable() map[string]role {
 			islands bay beach county city town village district state airport station bridge tower house hall center centre church foundation association society union
 			party league team award prize weekly daily times magazine news tv records studios technologies technology systems solutions services software labs media capital
 			api server database protocol project framework theorem effect algorithm method model test syndrome disease act law`},
-		{calendar, "english american french german god march " + strings.Join(slices.Collect(days.Names()), " ")},
+		{calendar, "english american french german god march " + strings.Join(slices.Collect(language.TimeNames()), " ")},
 		{copula, "is am i'm s"},
 		{subject, "name this it he she who names here that"},
 		{caller, "named called dear hi hello hey thanks meet says said told asked calls me him her starring name"},

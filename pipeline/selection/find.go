@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/selection/retrieve"
@@ -25,7 +25,7 @@ const MaxReach = 10_000
 type Pool struct {
 	query     Query
 	question  *rank.Question
-	questions embed.Questions // whose vectors are searched
+	questions model.QuestionForm // whose vectors are searched
 	search    retrieve.Query
 	answers   []retrieve.Answer
 	tools     retrieve.Search // among tools alone; no answers: there is none

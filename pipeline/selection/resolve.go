@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/language"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/selection/retrieve"
@@ -26,7 +27,7 @@ func (s *Selector) resolve(ctx context.Context, sc scope.Scope, q *Query) []stri
 	if s.graph == nil || q.FilterVisible == nil || s.disabled(rank.FeatureAliases) || q.Text == "" || q.Skip != nil && q.Skip(retrieve.NameGraph) {
 		return nil
 	}
-	keys := graph.AliasKeys(q.Text)
+	keys := language.AliasKeys(q.Text)
 	if len(keys) == 0 {
 		return nil
 	}
@@ -66,7 +67,7 @@ func (q *Query) saw(r *schemas.Record) bool {
 // otherNames appends what an item says the names of a query are called as well.
 func otherNames(names []string, r *candidate.Visible, query string) []string {
 	text := r.Content.Text()
-	for _, a := range graph.Aliases(text, r.Attributes, graph.Entities(text, r.Speaker)) {
+	for _, a := range language.Aliases(text, r.Attributes, language.Entities(text, r.Speaker)) {
 		for _, name := range a.OtherNames(query) {
 			if !slices.Contains(names, name) && len(names) < aliasNames {
 				names = append(names, name)

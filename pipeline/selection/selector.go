@@ -8,8 +8,8 @@
 //	           decision, and leaves of each item what the principal may see
 //	rank       fuses, weighs and orders what may be seen
 //	defend     drops what is expired, superseded or repeated; drops or fences what looks injected
-//	session    knows what the session was shown before
-//	explain    says of a stored result why an item is in it, or not
+//	(history)  knows what the session was shown before
+//	(account)  says of a stored result why an item is in it, or not
 //
 // Find retrieves, the caller authorizes, Rank ranks. Selection promises that a verdict that
 // is missing is a denial, that an item which the principal may not see moves nothing of
@@ -25,8 +25,9 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/embed"
 	"satchel/pipeline/infra/vecmath"
+	"satchel/pipeline/language"
+	"satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/filter"
 	"satchel/pipeline/selection/rank"
@@ -46,8 +47,8 @@ type Config struct {
 	Vector   vector.Index
 	Graph    graph.Store
 	Private  keyword.Index // whole texts of items that policy shows in part; see retrieve.Private
-	Embedder embed.Embedder
-	Encoder  embed.Embedder // of sentences; nil: there is none
+	Embedder model.Embedder
+	Encoder  model.Embedder // of sentences; nil: there is none
 	Encoded  vector.Index   // the vectors that Encoder made of items
 
 	Weights  *rank.Weights     // nil: rank.DefaultWeights
@@ -132,7 +133,7 @@ type Query struct {
 	Type   string // keyword, semantic, graph, hybrid; "" is hybrid
 	Vector []float32
 	// Questions are whose vectors are searched, where Vector is one of theirs; default: the selector asks.
-	Questions embed.Questions
+	Questions model.QuestionForm
 	Filter    schemas.Filter // of the policy and of the request; the zero Filter finds nothing
 	// Population is the policy's part of Filter: the items that the principal may see.
 	// Statistics are theirs alone. Default: Filter.
@@ -269,7 +270,7 @@ func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([
 
 // embedQuery embeds a query with other names of what it names. They may be of items that the principal alone is
 // shown, so an endpoint gets the query without.
-func embedQuery(ctx context.Context, by embed.Questions, about string, names []string) ([][]float32, error) {
+func embedQuery(ctx context.Context, by model.QuestionForm, about string, names []string) ([][]float32, error) {
 	if by.Here != nil {
 		about = with(about, names)
 	}
@@ -277,10 +278,10 @@ func embedQuery(ctx context.Context, by embed.Questions, about string, names []s
 }
 
 // Questions embeds for the vectors that a tenant's searches compare at present; no embedder: there are none.
-func (s *Selector) Questions(ctx context.Context, sc scope.Scope) embed.Questions {
+func (s *Selector) Questions(ctx context.Context, sc scope.Scope) model.QuestionForm {
 	by, ok := s.cfg.Embedder.(rank.Meanings)
 	if !ok {
-		return embed.Questions{Embedder: s.cfg.Embedder}
+		return model.QuestionForm{Embedder: s.cfg.Embedder}
 	}
 	ctx, cancel := retrieve.Within(ctx, s.cfg.Deadline)
 	defer cancel()
@@ -324,7 +325,7 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []st
 		each = q.Limit
 	}
 	p.search = retrieve.Query{Text: about, Vector: q.Vector, Filter: q.Filter, Population: q.Population, Exclude: q.Exclude,
-		Limit: cmp.Or(q.Reach, max(s.cfg.Limit, each)), Graph: q.Graph, Entities: append(graph.Entities(q.Text, ""), names...)}
+		Limit: cmp.Or(q.Reach, max(s.cfg.Limit, each)), Graph: q.Graph, Entities: append(language.Entities(q.Text, ""), names...)}
 	if !byVector {
 		if q.Type == schemas.QuerySemantic {
 			return &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}

@@ -3,7 +3,7 @@ package selection
 import (
 	"strings"
 
-	"satchel/pipeline/selection/words"
+	"satchel/pipeline/language"
 )
 
 // questionPhrases are patterns of words, see newQuestionPhrases.
@@ -48,7 +48,7 @@ func askedWords(text string) []askedWord {
 	start := -1
 	for i, r := range text {
 		switch {
-		case words.IsRune(r):
+		case language.IsWordRune(r):
 			if start < 0 {
 				start = i
 			}
@@ -86,7 +86,7 @@ func (a questionPhrases) subject(text string) string {
 	}
 	b.WriteString(text[from:])
 	out := strings.Join(strings.Fields(b.String()), " ")
-	if _, n := words.Content(words.Of(out)); n < fewestLeft {
+	if _, n := language.ContentWords(language.Words(out)); n < fewestLeft {
 		return text
 	}
 	return out

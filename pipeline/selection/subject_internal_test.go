@@ -3,7 +3,7 @@ package selection
 import (
 	"testing"
 
-	"satchel/pipeline/selection/words"
+	"satchel/pipeline/language"
 
 	"pgregory.net/rapid"
 )
@@ -41,7 +41,7 @@ func TestSubjectTakesAway(t *testing.T) {
 		for _, w := range text {
 			joined += w + " "
 		}
-		got, all := words.Of(askings.subject(joined)), words.Of(joined)
+		got, all := language.Words(askings.subject(joined)), language.Words(joined)
 		at := 0
 		for _, w := range got {
 			for at < len(all) && all[at] != w {

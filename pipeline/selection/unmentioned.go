@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/days"
+	"satchel/pipeline/language"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/retrieve"
-	"satchel/pipeline/selection/words"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -66,7 +65,7 @@ func (s *Selector) mentioned(ctx context.Context, sc scope.Scope, q *Query, name
 		return true
 	}
 	if len(found.Hits) == 0 {
-		return len(keyword.Analyze(name)) == 0
+		return len(language.Analyze(name)) == 0
 	}
 	ids := make([]string, len(found.Hits))
 	for i, h := range found.Hits {
@@ -88,7 +87,7 @@ type name struct {
 // namesIn returns the words that are written like names: with a capital, within a sentence. Of a
 // text that writes most words so, and of German, which writes nouns so, there are none.
 func namesIn(text string) []name {
-	if german(words.Of(text)) {
+	if german(language.Words(text)) {
 		return nil
 	}
 	var out []name
@@ -104,7 +103,7 @@ func namesIn(text string) []name {
 		}
 		capitals++
 		lower := strings.ToLower(w)
-		if begins || len(words.Of(w)) != 1 || utf8.RuneCountInString(w) < 3 || keyword.StopWord(lower) || days.IsName(lower) {
+		if begins || len(language.Words(w)) != 1 || utf8.RuneCountInString(w) < 3 || language.IsStopWord(lower) || language.IsTimeName(lower) {
 			continue
 		}
 		out = append(out, name{w, at})

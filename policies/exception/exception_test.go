@@ -15,10 +15,9 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/sqlite"
 	"satchel/policies"
 	"satchel/policies/exception"
-	"satchel/policies/local"
 	"satchel/policies/opa"
 	"satchel/schemas"
 )
@@ -41,7 +40,7 @@ func open(t *testing.T) *world {
 	t.Helper()
 	w := &world{}
 	w.now.Store(noon().UnixNano())
-	db, err := logsqlite.Open(t.Context(), logsqlite.Config{Path: filepath.Join(t.TempDir(), "log.db")})
+	db, err := sqlite.OpenLog(t.Context(), sqlite.LogConfig{Path: filepath.Join(t.TempDir(), "log.db")})
 	must(t, err)
 	w.log, err = eventlog.New(eventlog.Config{Driver: db, Clock: w.clock})
 	must(t, err)
@@ -408,7 +407,7 @@ func TestExceptionsLiftWhatTheLocalRulesDeny(t *testing.T) {
 	w := open(t)
 	_, item := resource("read:clearance")
 	planner := as(t, "acme", "planner")
-	_, guard := w.wire(t, local.New(silent{builtin(t)}, builtin(t)))
+	_, guard := w.wire(t, policies.NewLocalRules(silent{builtin(t)}, builtin(t)))
 	if w.passes(t, guard, planner, "read", item) {
 		t.Fatal("the local rules know no clearance")
 	}

@@ -9,7 +9,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,22 +28,17 @@ const (
 // level returns a package's row in the plan, and false for one that has no row.
 func level(pkg string) (int, bool) {
 	switch {
-	case pkg == "pipeline/infra/sentences": // it knows the spans of schemas
-		return 1, true
-	case pkg == "schemas", pkg == "pipeline/scope", strings.HasPrefix(pkg, "pipeline/infra/"):
+	case pkg == "schemas", pkg == "pipeline/scope", pkg == "pipeline/language", strings.HasPrefix(pkg, "pipeline/infra/"):
 		return 0, true
-	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/embed", pkg == "pipeline/chat", pkg == "pipeline/rerank", pkg == "pipeline/token", pkg == "pipeline/candidate", pkg == "pipeline/pii", pkg == "pipeline/meter", pkg == "pipeline/genai", pkg == "pipeline/meter/alert":
+	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/model", pkg == "pipeline/token", pkg == "pipeline/candidate", pkg == "pipeline/pii", pkg == "pipeline/meter", pkg == "pipeline/meter/alert":
 		return 1, true
-	case strings.HasPrefix(pkg, "pipeline/embed/internal/"):
+	case strings.HasPrefix(pkg, "pipeline/model/internal/"):
 		return 0, true
-	case strings.HasPrefix(pkg, "pipeline/store/internal/"):
+	case strings.HasPrefix(pkg, "pipeline/store/internal/"), isPort(pkg):
 		return 1, true
 	case pkg == "policies/exception", pkg == "policies/hold": // they keep what they govern in the log
 		return 2, true
-	case strings.HasPrefix(pkg, "pipeline/store/"), strings.HasPrefix(pkg, "pipeline/embed/"), strings.HasPrefix(pkg, "pipeline/chat/"), strings.HasPrefix(pkg, "pipeline/rerank/"), strings.HasPrefix(pkg, "policies/"):
-		if isPort(pkg) {
-			return 1, true
-		}
+	case strings.HasPrefix(pkg, "pipeline/store/"), strings.HasPrefix(pkg, "pipeline/model/"), strings.HasPrefix(pkg, "policies/"):
 		return 5, true
 	case isStage(pkg):
 		return 2, true
@@ -52,7 +46,7 @@ func level(pkg string) (int, bool) {
 		return 3, true
 	case pkg == "worker/transport":
 		return 1, true
-	case pkg == "worker/follow", pkg == "worker/ownership", pkg == "worker/metrics":
+	case pkg == "worker/follow", pkg == "worker/metrics":
 		return 2, true
 	case strings.HasPrefix(pkg, "worker/"):
 		return 3, true
@@ -66,9 +60,9 @@ func level(pkg string) (int, bool) {
 	return 0, false
 }
 
+// isPort reports whether pkg is one of the five ports of stores. Their drivers are a package a server.
 func isPort(pkg string) bool {
-	rest, ok := strings.CutPrefix(pkg, "pipeline/store/")
-	return ok && !strings.Contains(rest, "/")
+	return slices.Contains([]string{"eventlog", "items", "keyword", "vector", "graph"}, strings.TrimPrefix(pkg, "pipeline/store/"))
 }
 
 func isStage(pkg string) bool {
@@ -83,8 +77,8 @@ func isStage(pkg string) bool {
 // isEarlier reports whether package a comes before package b in their flow, so that b may import a.
 func isEarlier(a, b string) bool {
 	for parent, steps := range map[string][]string{
-		"pipeline/selection/": {"words", "filter", "retrieve", "rank", "defend", "session", "explain"},
-		"worker/":             {"authorship", "erasure", "novelty", "projection", "ingest", "relay", "service"},
+		"pipeline/selection/": {"filter", "retrieve", "rank", "defend"},
+		"worker/":             {"authorship", "erasure", "projection", "ingest", "relay", "service"},
 	} {
 		place := func(pkg string) int {
 			name, ok := strings.CutPrefix(pkg, parent)
@@ -103,12 +97,15 @@ func isEarlier(a, b string) bool {
 // isSuite reports whether pkg is a conformance suite, which only tests import.
 func isSuite(pkg string) bool { return strings.HasPrefix(pkg, "test/conformance/") }
 
-// port returns the port package that a driver implements.
-func port(driver string) string {
-	if strings.HasPrefix(driver, "policies/") {
-		return "policies"
+// implements reports whether target is a port that a driver may implement.
+func implements(driver, target string) bool {
+	switch {
+	case strings.HasPrefix(driver, "policies/"):
+		return target == "policies" || target == "policies/rego"
+	case strings.HasPrefix(driver, "pipeline/model/"):
+		return target == "pipeline/model"
 	}
-	return path.Dir(driver)
+	return isPort(target) || strings.HasPrefix(target, "pipeline/store/internal/")
 }
 
 type file struct {
@@ -215,10 +212,12 @@ func refused(pkg, target string, from, to int) string {
 		}
 		return "jetstream imports schemas, scope and worker/transport only"
 	case from == 5:
-		if to == 0 || target == port(pkg) || target == "policies/rego" && strings.HasPrefix(pkg, "policies/") || strings.HasPrefix(target, "pipeline/store/internal/") {
+		if to == 0 || implements(pkg, target) {
 			return ""
 		}
 		return "a driver imports its port, scope and schemas only"
+	case pkg == "pipeline/language" && target == "schemas": // it knows the spans
+		return ""
 	case part && from == to || isEarlier(target, pkg):
 		return ""
 	case strings.HasPrefix(target, "pipeline/store/internal/") && from <= 1:

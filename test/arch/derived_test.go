@@ -19,7 +19,7 @@ func writers() map[string][]string {
 		// Packs with all that is in them, and summaries; hand-overs; reasons of erasures, by the erasure's id.
 		"eventlog.Derive": {"pipeline", "pipeline/isolation/roles", "worker/erasure"},
 		// Agents' events; decisions, refusals, exceptions and holds; artifacts and erasures.
-		"eventlog.Draft": {"pipeline/write", "pipeline", "pipeline/isolation/roles", "pipeline/isolation/artifact", "policies/exception", "worker/erasure"},
+		"eventlog.Draft": {"pipeline/write", "pipeline", "pipeline/isolation/roles", "pipeline/isolation", "policies/exception", "worker/erasure"},
 	}
 }
 

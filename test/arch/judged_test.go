@@ -43,19 +43,18 @@ func unjudged() []string {
 // unrendered returns the functions of renderers that take an item which nobody judged, and make no text of it.
 func unrendered() map[string][]string {
 	return map[string][]string{
-		"pipeline/pack":               {"namesSpeaker", "dayNumber"}, // whether a tool is needed; the order
-		"pipeline/pack/assembly":      {"Adjust"},                    // a number
-		"pipeline/isolation":          {"Public", "Analyse", "Hidden", "Indexed", "unsettled", "confidence"},
-		"pipeline/isolation/roles":    {"quotations", "records", "labels", "tools", "toolsNamed"}, // kinds, times and checks
-		"pipeline/isolation/artifact": {"StoredEntry"},
-		"pipeline/passage":            {"Of", "Texts"}, // whether it has passages; what is embedded
-		"pipeline/compaction":         nil,
-		"pipeline/pack/template":      nil,
-		"pipeline/compaction/verify":  nil,
-		"pipeline/selection/explain":  nil,
-		"emitters/gateway/mcp":        {"remember"}, // writes one
-		"emitters/gateway/console":    nil,
-		"cmd/internal/terminal":       nil,
+		"pipeline/pack":                 {"namesSpeaker", "dayNumber"}, // whether a tool is needed; the order
+		"pipeline/pack/assembly":        {"Adjust"},                    // a number
+		"pipeline/isolation":            {"Public", "Analyse", "Hidden", "Indexed", "unsettled", "confidence", "StoredArtifact"},
+		"pipeline/isolation/roles":      {"quotations", "records", "labels", "tools", "toolsNamed"}, // kinds, times and checks
+		"pipeline/passage":              {"Of", "Texts"},                                            // whether it has passages; what is embedded
+		"pipeline/compaction":           nil,
+		"pipeline/pack/template":        nil,
+		"pipeline/compaction/verify":    nil,
+		"pipeline/selection/explain.go": nil,
+		"emitters/gateway/mcp":          {"remember"}, // writes one
+		"emitters/gateway/console":      nil,
+		"cmd/internal/terminal":         nil,
 	}
 }
 
@@ -66,6 +65,9 @@ func TestRenderersTakeJudgedItems(t *testing.T) {
 	allowed, seen := unrendered(), map[string]bool{}
 	for _, f := range sources(t) {
 		functions, renders := allowed[f.pkg]
+		if !renders {
+			functions, renders = allowed[f.name] // a file that renders in a package that does not
+		}
 		if f.test || !renders {
 			continue
 		}

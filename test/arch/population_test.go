@@ -64,7 +64,7 @@ func TestNoveltyComparesWithinOnePopulation(t *testing.T) {
 	t.Parallel()
 	asks := false
 	for _, f := range sources(t) {
-		if f.test || f.pkg != "worker/novelty" {
+		if f.test || !strings.HasPrefix(f.name, "worker/projection/novelty") {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {

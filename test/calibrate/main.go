@@ -25,9 +25,9 @@ import (
 	"strings"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/encoder"
-	"satchel/pipeline/embed/static"
+	embed "satchel/pipeline/model"
+	"satchel/pipeline/model/encoder"
+	"satchel/pipeline/model/static"
 )
 
 // sets are those of DIR that it is fitted to.

@@ -13,16 +13,16 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/embed"
+	"satchel/pipeline/language"
+	embed "satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/store/items"
-	itemsqlite "satchel/pipeline/store/items/sqlite"
 	"satchel/pipeline/store/keyword"
-	"satchel/pipeline/store/keyword/inproc"
+	vecinproc "satchel/pipeline/store/memory"
+	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/store/vector"
-	vecinproc "satchel/pipeline/store/vector/inproc"
 	"satchel/schemas"
 )
 
@@ -110,7 +110,7 @@ type store struct {
 	selector *selection.Selector
 	tenants  map[string]string // of the set → of the store
 	ids      map[string]string // of the store → of the set
-	db       *itemsqlite.DB
+	db       *sqlite.Items
 	dir      string
 }
 
@@ -120,10 +120,10 @@ func open(ctx context.Context, s *set, by makers) (*store, error) {
 		return nil, err
 	}
 	out := &store{tenants: map[string]string{}, ids: map[string]string{}, dir: dir}
-	if out.db, err = itemsqlite.Open(ctx, itemsqlite.Config{Path: filepath.Join(dir, "items.db")}); err != nil {
+	if out.db, err = sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")}); err != nil {
 		return nil, err
 	}
-	words, err := inproc.Open(inproc.Config{})
+	words, err := vecinproc.OpenKeyword(vecinproc.KeywordConfig{})
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (st *store) item(s *set, m *memory, tenant string, n int) schemas.MemoryIte
 }
 
 func openVectors(by embed.Embedder) (*vector.Vectors, error) {
-	x, err := vecinproc.Open(vecinproc.Config{Model: by.Model().String(), Dimensions: by.Model().Dimensions})
+	x, err := vecinproc.OpenVector(vecinproc.VectorConfig{Model: by.Model().String(), Dimensions: by.Model().Dimensions})
 	return vector.New(x), err
 }
 
@@ -206,7 +206,7 @@ func (st *store) index(ctx context.Context, sc scope.Scope, list []schemas.Memor
 	for i := range list {
 		m, at := list[i], int64(i+1)
 		text, facets := texts[i], m.Facets()
-		ic = append(ic, items.Change{Position: at, At: m.CreatedAt, Put: &schemas.Record{MemoryItem: m, Position: at, RecordedAt: m.CreatedAt, Terms: keyword.Terms(text), Facets: facets}})
+		ic = append(ic, items.Change{Position: at, At: m.CreatedAt, Put: &schemas.Record{MemoryItem: m, Position: at, RecordedAt: m.CreatedAt, Terms: language.CountTerms(text), Facets: facets}})
 		kc = append(kc, keyword.Change{Position: at, Put: &keyword.Doc{ID: m.ID, Position: at, Text: text, Facets: facets}})
 		vc[i] = vector.Change{Position: at, Put: &vector.Doc{ID: m.ID, Position: at, Facets: facets}}
 		ec[i] = vector.Change{Position: at, Put: &vector.Doc{ID: m.ID, Position: at, Facets: facets}}

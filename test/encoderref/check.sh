@@ -24,10 +24,10 @@ python=$work/venv/bin/python
 export SATCHEL_TEST_ENCODER_GOLDEN=$work/golden.jsonl.gz SATCHEL_TEST_ENCODER_PIECES=$work/pieces.jsonl.gz
 SATCHEL_TEST_ENCODER_MODEL=$("$python" -c 'import sys; sys.path.insert(0, "test/training/static"); import teacher; print(teacher.model_dir() / "model.safetensors")')
 export SATCHEL_TEST_ENCODER_MODEL
-SATCHEL_TEST_REQUIRE=encoder go test -count=1 -timeout 2h -v -run 'Golden|ThatOfTheModel|OfTheRuntime' ./pipeline/embed/encoder ./test/encoderref |
+SATCHEL_TEST_REQUIRE=encoder go test -count=1 -timeout 2h -v -run 'Golden|ThatOfTheModel|OfTheRuntime' ./pipeline/model/encoder ./test/encoderref |
 	grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
 if [ "${ROUNDS:-8}" != 0 ]; then
-	go test -c -o "$work/encoder.test" ./pipeline/embed/encoder
+	go test -c -o "$work/encoder.test" ./pipeline/model/encoder
 	"$python" $here/timing.py "$work/encoder.test" --rounds "${ROUNDS:-8}" 2>/dev/null
 fi

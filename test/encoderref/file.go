@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// File returns the model in the format of pipeline/embed/encoder/weights.go: rows of the
+// File returns the model in the format of pipeline/model/encoder/weights.go: rows of the
 // vocabulary and columns of the matrices as int8 of -127 to 127 and a scale of their own.
 func (m *Model) File() []byte {
 	d := m.Dimensions

@@ -32,7 +32,7 @@ func TestFileIsThatOfTheModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile("../../pipeline/embed/encoder/model.bin")
+	want, err := os.ReadFile("../../pipeline/model/encoder/model.bin")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestVectorsAreThoseOfTheRuntime(t *testing.T) {
 	m := published(t)
 	path := os.Getenv("SATCHEL_TEST_ENCODER_GOLDEN")
 	if path == "" {
-		path = "../../pipeline/embed/encoder/testdata/golden.jsonl.gz"
+		path = "../../pipeline/model/encoder/testdata/golden.jsonl.gz"
 	}
 	cases, err := ReadCases(path)
 	if err != nil || len(cases) < 50 {

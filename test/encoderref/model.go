@@ -1,4 +1,4 @@
-// Package encoderref is the reference of pipeline/embed/encoder: the model in plain floats as
+// Package encoderref is the reference of pipeline/model/encoder: the model in plain floats as
 // it was published, a forward pass that shows what it computes, and the program that makes the
 // encoder's file of weights from it. It shares no code with the encoder.
 package encoderref

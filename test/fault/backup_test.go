@@ -21,7 +21,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 	"satchel/schemas"
 	"satchel/test/testenv"
 )
@@ -453,7 +453,7 @@ func TestDamagedBackup(t *testing.T) {
 func TestBackupIsRefused(t *testing.T) {
 	t.Parallel()
 	n, dir := smallBackup(t, t.TempDir())
-	lock, err := filelock.Take(dir, time.Now())
+	lock, err := files.TakeLock(dir, time.Now())
 	must(t, err)
 	if out, code := n.run(t, "backup", dir); code != 2 || !strings.Contains(out, "writes a backup to") {
 		t.Errorf("beside another backup: exit code %d\n%s", code, out)

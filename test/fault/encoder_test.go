@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"satchel/pipeline/embed/encoder"
+	"satchel/pipeline/model/encoder"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/memory"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/worker/projection"
 )
 
@@ -62,7 +62,7 @@ func checkEncoded(t *testing.T, n *node, log *eventlog.Log, s scope.Scope) {
 	model := made.Model()
 	sum := sha256.Sum256([]byte(model.String()))
 	digest := func(dir string) [sha256.Size]byte {
-		x, err := vectormem.Open(vectormem.Config{Dir: dir, Model: passage.Contents(model.String()), Dimensions: model.Dimensions})
+		x, err := memory.OpenVector(memory.VectorConfig{Dir: dir, Model: passage.Contents(model.String()), Dimensions: model.Dimensions})
 		must(t, err)
 		defer func() { must(t, x.Close()) }()
 		index := vector.New(x)

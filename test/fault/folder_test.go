@@ -11,20 +11,16 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/static"
+	"satchel/pipeline/model"
+	"satchel/pipeline/model/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	logpg "satchel/pipeline/store/eventlog/postgres"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 	"satchel/pipeline/store/graph"
-	graphsqlite "satchel/pipeline/store/graph/sqlite"
 	"satchel/pipeline/store/items"
-	itempg "satchel/pipeline/store/items/postgres"
-	itemsqlite "satchel/pipeline/store/items/sqlite"
-	keywordmem "satchel/pipeline/store/keyword/inproc"
+	"satchel/pipeline/store/memory"
+	"satchel/pipeline/store/postgres"
+	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/worker"
 	"satchel/worker/projection"
 )
@@ -47,9 +43,9 @@ func openLog(t *testing.T, dir, database string) *eventlog.Log {
 	must(t, err)
 	var driver eventlog.Driver
 	if database != "" {
-		driver, err = logpg.Open(t.Context(), logpg.Config{URL: database})
+		driver, err = postgres.OpenLog(t.Context(), postgres.LogConfig{URL: database})
 	} else {
-		driver, err = logsqlite.Open(t.Context(), logsqlite.Config{Path: filepath.Join(dir, "log.db")})
+		driver, err = sqlite.OpenLog(t.Context(), sqlite.LogConfig{Path: filepath.Join(dir, "log.db")})
 	}
 	must(t, err)
 	log, err := eventlog.New(eventlog.Config{Driver: driver, Signer: signer, VerifierKey: strings.TrimSpace(string(public)), Keep: filepath.Join(dir, "heads")})
@@ -61,10 +57,10 @@ func openLog(t *testing.T, dir, database string) *eventlog.Log {
 // indexes are the projections in a folder, open.
 type indexes struct {
 	items    *items.Items
-	keyword  *keywordmem.Index
+	keyword  *memory.Keyword
 	vector   *vector.Vectors
 	graph    *graph.Graph
-	embedder embed.Embedder
+	embedder model.Embedder
 }
 
 // openIndexes opens the projections in a folder, the items in the database if there is one. The
@@ -76,24 +72,24 @@ func openIndexes(t *testing.T, dir, database string) *indexes {
 	must(t, err)
 	x := &indexes{embedder: table}
 	if database != "" {
-		itemDB, err := itempg.Open(t.Context(), itempg.Config{URL: database})
+		itemDB, err := postgres.OpenItems(t.Context(), postgres.ItemsConfig{URL: database})
 		must(t, err)
 		t.Cleanup(func() { must(t, itemDB.Close()) })
 		x.items = items.NewShared(itemDB)
 	} else {
-		itemDB, err := itemsqlite.Open(t.Context(), itemsqlite.Config{Path: filepath.Join(dir, "items.db")})
+		itemDB, err := sqlite.OpenItems(t.Context(), sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")})
 		must(t, err)
 		t.Cleanup(func() { must(t, itemDB.Close()) })
 		x.items = items.New(itemDB)
 	}
-	graphDB, err := graphsqlite.Open(t.Context(), graphsqlite.Config{Path: filepath.Join(dir, "graph.db")})
+	graphDB, err := sqlite.OpenGraph(t.Context(), sqlite.GraphConfig{Path: filepath.Join(dir, "graph.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, graphDB.Close()) })
 	x.graph = graph.New(graphDB)
-	x.keyword, err = keywordmem.Open(keywordmem.Config{Dir: filepath.Join(dir, "keyword")})
+	x.keyword, err = memory.OpenKeyword(memory.KeywordConfig{Dir: filepath.Join(dir, "keyword")})
 	must(t, err)
 	t.Cleanup(func() { must(t, x.keyword.Close()) })
-	vectors, err := vectormem.Open(vectormem.Config{Dir: filepath.Join(dir, vectorFolder(t, dir)), Model: x.embedder.Model().String(), Dimensions: x.embedder.Model().Dimensions})
+	vectors, err := memory.OpenVector(memory.VectorConfig{Dir: filepath.Join(dir, vectorFolder(t, dir)), Model: x.embedder.Model().String(), Dimensions: x.embedder.Model().Dimensions})
 	must(t, err)
 	t.Cleanup(func() { must(t, vectors.Close()) })
 	x.vector = vector.New(vectors)

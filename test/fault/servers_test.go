@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"satchel/pipeline/store/graph"
-	graphneo4j "satchel/pipeline/store/graph/neo4j"
+	"satchel/pipeline/store/neo4j"
+	"satchel/pipeline/store/qdrant"
 	"satchel/pipeline/store/vector"
-	vectorqdrant "satchel/pipeline/store/vector/qdrant"
 	"satchel/schemas"
 	"satchel/test/parts"
 	"satchel/test/testenv"
@@ -46,14 +46,14 @@ func (s servers) environment() []string {
 func (s servers) open(t *testing.T, x *indexes) {
 	t.Helper()
 	if s.graph != nil {
-		db, err := graphneo4j.Open(t.Context(), graphneo4j.Config{URL: s.graph.URL, User: s.graph.User, Password: s.graph.Password})
+		db, err := neo4j.Open(t.Context(), neo4j.Config{URL: s.graph.URL, User: s.graph.User, Password: s.graph.Password})
 		must(t, err)
 		t.Cleanup(func() { must(t, db.Close(context.Background())) })
 		x.graph = graph.New(db)
 	}
 	if s.vector != nil {
 		model := x.embedder.Model()
-		index, err := vectorqdrant.Open(t.Context(), vectorqdrant.Config{URL: s.vector.URL, Model: model.String(), Dimensions: model.Dimensions})
+		index, err := qdrant.Open(t.Context(), qdrant.Config{URL: s.vector.URL, Model: model.String(), Dimensions: model.Dimensions})
 		must(t, err)
 		t.Cleanup(func() { must(t, index.Close()) })
 		x.vector = vector.New(index)

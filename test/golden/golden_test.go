@@ -14,18 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/pipeline"
-	"satchel/pipeline/embed/static"
+	"satchel/pipeline/language"
+	"satchel/pipeline/model/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 	"satchel/pipeline/store/graph"
-	graphsqlite "satchel/pipeline/store/graph/sqlite"
 	"satchel/pipeline/store/items"
-	itemsqlite "satchel/pipeline/store/items/sqlite"
 	"satchel/pipeline/store/keyword"
-	keywordmem "satchel/pipeline/store/keyword/inproc"
+	"satchel/pipeline/store/memory"
+	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/policies/opa"
 	"satchel/schemas"
 	"satchel/test/golden"
@@ -45,24 +43,24 @@ func open(t testing.TB, c golden.Corpus) *pipeline.Engine {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
 	cfg := pipeline.Config{}
-	ldb, err := logsqlite.Open(ctx, logsqlite.Config{Path: filepath.Join(dir, "log.db")})
+	ldb, err := sqlite.OpenLog(ctx, sqlite.LogConfig{Path: filepath.Join(dir, "log.db")})
 	must(t, err)
 	log, err := eventlog.New(eventlog.Config{Driver: ldb})
 	must(t, err)
 	t.Cleanup(func() { must(t, log.Close()) })
 	cfg.Log = log
-	idb, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: filepath.Join(dir, "items.db")})
+	idb, err := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, idb.Close()) })
-	gdb, err := graphsqlite.Open(ctx, graphsqlite.Config{Path: filepath.Join(dir, "graph.db")})
+	gdb, err := sqlite.OpenGraph(ctx, sqlite.GraphConfig{Path: filepath.Join(dir, "graph.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, gdb.Close()) })
 	embedder, err := static.New()
 	must(t, err)
-	kw, err := keywordmem.Open(keywordmem.Config{})
+	kw, err := memory.OpenKeyword(memory.KeywordConfig{})
 	must(t, err)
 	t.Cleanup(func() { must(t, kw.Close()) })
-	vec, err := vectormem.Open(vectormem.Config{Model: embedder.Model().String()})
+	vec, err := memory.OpenVector(memory.VectorConfig{Model: embedder.Model().String()})
 	must(t, err)
 	t.Cleanup(func() { must(t, vec.Close()) })
 	cfg.Items, cfg.Keyword, cfg.Vector, cfg.Graph, cfg.Embedder = items.New(idb), kw, vector.New(vec), graph.New(gdb), embedder
@@ -93,11 +91,11 @@ func index(t testing.TB, cfg *pipeline.Config, list []schemas.MemoryItem) {
 		vectors, err := cfg.Embedder.Embed(ctx, []string{text})
 		must(t, err)
 		ic = append(ic, items.Change{Position: at, At: m.CreatedAt, Put: &schemas.Record{MemoryItem: m, Position: at, RecordedAt: m.CreatedAt,
-			Terms: keyword.Terms(text), Tokens: len(text) / 4, Facets: facets}})
+			Terms: language.CountTerms(text), Tokens: len(text) / 4, Facets: facets}})
 		kc = append(kc, keyword.Change{Position: at, Put: &keyword.Doc{ID: m.ID, Position: at, Text: text, Facets: facets}})
 		vc = append(vc, vector.Change{Position: at, Put: &vector.Doc{ID: m.ID, Position: at, Chunks: []vector.Chunk{{Vector: vectors[0]}}, Facets: facets}})
 		gc = append(gc, graph.Change{Position: at, Put: &graph.Node{ID: m.ID, Position: at, Facets: facets, Links: m.Links,
-			Entities: graph.Entities(m.Content.Text(), m.Speaker)}})
+			Entities: language.Entities(m.Content.Text(), m.Speaker)}})
 	}
 	end := int64(len(list))
 	must(t, cfg.Items.Apply(ctx, s, ic, end))

@@ -15,12 +15,10 @@ import (
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
 	"satchel/pipeline/compaction/blob"
-	"satchel/pipeline/embed/static"
-	"satchel/pipeline/infra/days"
-	"satchel/pipeline/infra/plaintext"
-	"satchel/pipeline/infra/sentences"
 	"satchel/pipeline/isolation"
 	"satchel/pipeline/isolation/roles"
+	"satchel/pipeline/language"
+	"satchel/pipeline/model/static"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/assembly"
 	"satchel/pipeline/pack/template"
@@ -31,9 +29,6 @@ import (
 	"satchel/pipeline/selection/defend/injection"
 	"satchel/pipeline/selection/filter"
 	"satchel/pipeline/selection/rank"
-	"satchel/pipeline/selection/words"
-	"satchel/pipeline/store/graph"
-	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
@@ -169,24 +164,24 @@ func indexed(t *testing.T) []growth.Function {
 	table := must[*static.Embedder](t)(static.New())
 	ranker := must[*rank.Ranker](t)(rank.New(rank.Config{Embedder: table}))
 	list := []growth.Function{
-		{Name: "keyword.Analyze", Run: func(text string) { keyword.Analyze(text) }},
-		{Name: "graph.Entities", Run: func(text string) { graph.Entities(text, "Ada") }},
+		{Name: "keyword.Analyze", Run: func(text string) { language.Analyze(text) }},
+		{Name: "graph.Entities", Run: func(text string) { language.Entities(text, "Ada") }},
 		{Name: "graph.Mentions", Of: func(text string) func() {
 			attributes, _ := json.Marshal(map[string]any{"entity": "Ada", "aliases": strings.Fields(text)})
-			return func() { graph.Mentions(text, text[:len(text)/8], attributes) }
+			return func() { language.Mentions(text, text[:len(text)/8], attributes) }
 		}},
-		{Name: "graph.AliasKeys", Run: func(text string) { graph.AliasKeys(text) }},
+		{Name: "graph.AliasKeys", Run: func(text string) { language.AliasKeys(text) }},
 		{Name: "vector.ChunksOf", Run: func(text string) {
 			var texts []string
 			r := schemas.Record{MemoryItem: itemOf(text)}
 			vector.ChunksOf(&r, schemas.SearchText(&r.MemoryItem), &texts)
 		}},
 		{Name: "static.Embedder", Run: func(text string) { table.EmbedInto(nil, text); table.Reads(text) }},
-		{Name: "words.Tokens", Run: func(text string) { words.Tokens(text) }},
-		{Name: "words.Hashes", Run: func(text string) { words.Hashes(text) }},
-		{Name: "words.Content", Run: func(text string) { words.Content(words.Of(text)) }},
+		{Name: "words.Tokens", Run: func(text string) { language.Tokens(text) }},
+		{Name: "words.Hashes", Run: func(text string) { language.HashWords(text) }},
+		{Name: "words.Content", Run: func(text string) { language.ContentWords(language.Words(text)) }},
 		{Name: "rank.Ranker.Read", Run: func(text string) { ranker.Read(text, text, schemas.QueryHybrid, nil, true, time.Unix(0, 0)) }},
-		{Name: "days.Find", Run: func(text string) { days.Find(text, time.Unix(0, 0)) }},
+		{Name: "days.Find", Run: func(text string) { language.FindTimes(text, time.Unix(0, 0)) }},
 		{Name: "rank.Ranker.Terms", Run: func(text string) {
 			ranker.InvalidateCaches()
 			ranker.Terms(text)
@@ -272,9 +267,9 @@ func shown(t *testing.T) []growth.Function {
 	gate := must[*relevance.Gate](t)(relevance.New(relevance.Config{}))
 	counter := must[token.Counter](t)(token.New(token.CL100K))
 	list := []growth.Function{
-		{Name: "plaintext.Shown", Run: func(text string) { plaintext.Shown(text); plaintext.Bare(text); plaintext.Unsigned(text) }},
-		{Name: "sentences.Split", Run: func(text string) { sentences.Split(text) }},
-		{Name: "sentences.Blocks", Run: func(text string) { sentences.Blocks(text, 0, true); sentences.Blocks(text, 0, false) }},
+		{Name: "plaintext.Shown", Run: func(text string) { language.Shown(text); language.Bare(text); language.Unsigned(text) }},
+		{Name: "sentences.Split", Run: func(text string) { language.Sentences(text) }},
+		{Name: "sentences.Blocks", Run: func(text string) { language.Blocks(text, 0, true); language.Blocks(text, 0, false) }},
 		{Name: "pack.Sentences", Run: func(text string) { pack.Sentences(text)(func(string) bool { return true }) }},
 		{Name: "pack.Plain", Run: func(text string) { pack.Plain(text); pack.Unlinked(text); pack.Unlisted(text); pack.Label(text) }},
 		{Name: "pack.Fence", Run: func(text string) { pack.Fence(text) }},

@@ -15,10 +15,10 @@ import (
 // elsewhere are packages that read texts and are not in the tables here, and why.
 func elsewhere() map[string]string {
 	return map[string]string{
-		"pipeline/embed":                    "a port",
-		"pipeline/embed/internal/wordpiece": "static.Embedder cuts by it",
-		"pipeline/genai":                    "it names a span",
-		"pipeline/infra/textmemo":           "it hashes a text",
+		"pipeline/model":                    "a port",
+		"pipeline/model/internal/wordpiece": "static.Embedder cuts by it",
+		"pipeline/meter":                    "it names a span",
+		"pipeline/infra/cache":              "it hashes a text",
 		"pipeline/selection":                "it hands a text to rank",
 		"pipeline/store/eventlog":           "a store: the source is an event's",
 	}

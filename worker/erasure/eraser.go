@@ -24,7 +24,6 @@ import (
 	"satchel/worker/authorship"
 	"satchel/worker/follow"
 	"satchel/worker/metrics"
-	"satchel/worker/ownership"
 	"satchel/worker/transport"
 )
 
@@ -82,7 +81,7 @@ type Config struct {
 	Failpoint func(point string)
 	Clock     func() time.Time
 	Logger    *slog.Logger
-	Share     ownership.Share
+	Share     follow.Share
 	Metrics   *metrics.Metrics
 }
 

@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"time"
 
-	"satchel/pipeline/isolation/artifact"
+	"satchel/pipeline/isolation"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
-	"satchel/worker/ownership"
+	"satchel/worker/follow"
 	"satchel/worker/transport"
 )
 
@@ -20,7 +20,7 @@ import (
 type Sweeper struct {
 	Artifacts transport.ArtifactSweeper
 	Log       *eventlog.Log
-	Share     ownership.Share
+	Share     follow.Share
 	Every     time.Duration
 	Clock     func() time.Time
 	Logger    *slog.Logger
@@ -56,7 +56,7 @@ func (w *Sweeper) claimed(ctx context.Context, tenant, sum string) (bool, error)
 	if err != nil {
 		return true, nil //nolint:nilerr // it is no tenant of ours
 	}
-	entries, err := w.Log.BySubject(ctx, s, artifact.Subject(sum), schemas.TypeArtifactStored)
+	entries, err := w.Log.BySubject(ctx, s, isolation.ArtifactSubject(sum), schemas.TypeArtifactStored)
 	if err != nil {
 		return false, fmt.Errorf("find items of an artifact: %w", err)
 	}
@@ -66,7 +66,7 @@ func (w *Sweeper) claimed(ctx context.Context, tenant, sum string) (bool, error)
 // ArtifactErased reports whether items were recorded with the content and each of them was erased. It
 // asks the log alone, so it may be called before there are indexes.
 func ArtifactErased(ctx context.Context, log *eventlog.Log, s scope.Scope, sum string) (bool, error) {
-	entries, err := log.BySubject(ctx, s, artifact.Subject(sum), schemas.TypeArtifactStored)
+	entries, err := log.BySubject(ctx, s, isolation.ArtifactSubject(sum), schemas.TypeArtifactStored)
 	if err != nil {
 		return false, fmt.Errorf("find items of an artifact: %w", err)
 	}

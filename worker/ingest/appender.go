@@ -15,7 +15,6 @@ import (
 	"satchel/schemas"
 	"satchel/worker/follow"
 	"satchel/worker/metrics"
-	"satchel/worker/ownership"
 	"satchel/worker/transport"
 )
 
@@ -49,7 +48,7 @@ type Config struct {
 	Failpoint   func(point string)
 	Clock       func() time.Time
 	Logger      *slog.Logger
-	Share       ownership.Share
+	Share       follow.Share
 	Metrics     *metrics.Metrics
 }
 

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"satchel/pipeline/isolation/artifact"
+	"satchel/pipeline/isolation"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
@@ -147,7 +147,7 @@ func (a *partitionAppender) process(ctx context.Context, messages []transport.Me
 		}
 		if d.Type != schemas.TypeMemoryErased {
 			run.drafts, run.sources = append(run.drafts, d), append(run.sources, m)
-			entry, with, err := artifact.StoredEntry(&d.Draft)
+			entry, with, err := isolation.StoredArtifact(&d.Draft)
 			if err != nil {
 				return err // Prepare has read the item before
 			}
@@ -394,7 +394,7 @@ func (a *partitionAppender) append(ctx context.Context, b eventlog.Batch) ([]eve
 func (a *partitionAppender) reused(ctx context.Context, drafts []eventlog.Draft, sources []transport.Message, outcomes []eventlog.Outcome) []transport.Rejected {
 	var reused []transport.Rejected
 	for i, o := range outcomes {
-		if drafts[i].Source == artifact.Source {
+		if drafts[i].Source == isolation.ArtifactSource {
 			continue // the event that it goes with is dead-lettered
 		}
 		switch o.Status {
@@ -473,7 +473,7 @@ func retryAppend(err error) bool {
 // count counts the events of a transaction. What is stored with an event does not count.
 func (a *partitionAppender) count(drafts []eventlog.Draft, outcomes []eventlog.Outcome) {
 	for i, o := range outcomes {
-		if drafts[i].Source == artifact.Source {
+		if drafts[i].Source == isolation.ArtifactSource {
 			continue
 		}
 		switch o.Status {

@@ -14,7 +14,7 @@ import (
 
 	"satchel/pipeline/meter"
 	"satchel/pipeline/store/eventlog"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/write"
 	"satchel/policies/opa"
 	"satchel/schemas"
@@ -84,7 +84,7 @@ func BenchmarkAppend(b *testing.B) {
 
 func benchAppender(b *testing.B) *partitionAppender {
 	b.Helper()
-	driver, err := logsqlite.Open(b.Context(), logsqlite.Config{Path: filepath.Join(b.TempDir(), "log.db")})
+	driver, err := sqlite.OpenLog(b.Context(), sqlite.LogConfig{Path: filepath.Join(b.TempDir(), "log.db")})
 	if err != nil {
 		b.Fatal(err)
 	}

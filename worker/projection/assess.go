@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
-	"satchel/worker/novelty"
 )
 
 // assess adds to the changes of items how new they are. Without a model they go without,
 // and the run in which the vectors catch up scores them; an item behind one that was erased
 // meanwhile has no novelty before a rebuild.
-func (p *Projector) assess(ctx context.Context, s scope.Scope, embedder embed.Embedder, changes *projection, into, vectors *step, upTo int64) error {
+func (p *Projector) assess(ctx context.Context, s scope.Scope, embedder model.Embedder, changes *projection, into, vectors *step, upTo int64) error {
 	if p.novelty == nil {
 		return nil
 	}
@@ -31,9 +30,9 @@ func (p *Projector) assess(ctx context.Context, s scope.Scope, embedder embed.Em
 	if into.at >= upTo || into.err != nil {
 		return nil
 	}
-	batch := novelty.Changes{Items: changes.items, Vectors: changes.vector}
+	batch := NoveltyChanges{Items: changes.items, Vectors: changes.vector}
 	novelties, err := p.novelty.Batch(ctx, s, embedder, batch, into.at, upTo)
-	if errors.Is(err, novelty.ErrEmbed) && ctx.Err() == nil {
+	if errors.Is(err, ErrEmbed) && ctx.Err() == nil {
 		vectors.err = err
 		novelties, err = p.novelty.Batch(ctx, s, nil, batch, into.at, upTo)
 	}
@@ -49,7 +48,7 @@ func (p *Projector) assess(ctx context.Context, s scope.Scope, embedder embed.Em
 }
 
 // assessLate scores the items put after one position and up to another: no model answered then.
-func (p *Projector) assessLate(ctx context.Context, s scope.Scope, embedder embed.Embedder, changes *projection, after, upTo int64) error {
+func (p *Projector) assessLate(ctx context.Context, s scope.Scope, embedder model.Embedder, changes *projection, after, upTo int64) error {
 	var put []string
 	for i := range changes.items {
 		if c := &changes.items[i]; c.Put != nil && c.Position > after && c.Position <= upTo {

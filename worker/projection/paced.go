@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 	"satchel/worker/follow"
 )
 
 // pacedEmbedder embeds in the background: a text for each core at a time, hardly any while it is busy here, and resting
 // after each for as long as its share of a core asks.
 type pacedEmbedder struct {
-	embed.Embedder
+	model.Embedder
 	percent int // of a core
 	busy    func() bool
 

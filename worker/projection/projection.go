@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"satchel/pipeline/embed"
 	"satchel/pipeline/isolation"
+	"satchel/pipeline/language"
+	"satchel/pipeline/model"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/store/eventlog"
@@ -18,7 +19,6 @@ import (
 	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/schemas"
-	"satchel/worker/novelty"
 )
 
 // projection is what a run of log entries changes in each index.
@@ -46,7 +46,7 @@ type rules struct {
 // Keywords, vectors and entities are those of what a reader without roles may see of an
 // item; passages says whether those of an item that is not hidden in part are embedded, too.
 // Without an embedder the vector changes have no chunks and must not be applied.
-func project(ctx context.Context, embedder embed.Embedder, by rules, passages bool, entries []eventlog.Entry) (projection, error) {
+func project(ctx context.Context, embedder model.Embedder, by rules, passages bool, entries []eventlog.Entry) (projection, error) {
 	p := projection{rules: by}
 	var texts []string
 	var chunks []*vector.Chunk
@@ -80,7 +80,7 @@ func project(ctx context.Context, embedder embed.Embedder, by rules, passages bo
 	}
 	vectors, err := embedder.Embed(ctx, texts)
 	if err != nil {
-		return projection{}, fmt.Errorf("%w: %w", novelty.ErrEmbed, err)
+		return projection{}, fmt.Errorf("%w: %w", ErrEmbed, err)
 	}
 	for i, c := range chunks {
 		c.Vector = vectors[i]
@@ -175,11 +175,11 @@ func (p *projection) analyse(tenant string, rec *schemas.Record) (a analysis, ok
 func read(rec, shown *schemas.Record) (a analysis, ok bool) {
 	defer func() { ok = recover() == nil }()
 	a = analysis{shown: shown, text: schemas.SearchText(&shown.MemoryItem)}
-	a.terms = keyword.Terms(a.text)
-	a.entities = graph.Mentions(shown.Content.Text(), shown.Speaker, shown.Attributes)
+	a.terms = language.CountTerms(a.text)
+	a.entities = language.Mentions(shown.Content.Text(), shown.Speaker, shown.Attributes)
 	if whole := schemas.SearchText(&rec.MemoryItem); whole != a.text {
 		a.private = whole
-		keyword.Terms(whole) // as the index will
+		language.CountTerms(whole) // as the index will
 	}
 	return a, true
 }

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"satchel/pipeline/embed"
 	"satchel/pipeline/meter"
+	"satchel/pipeline/model"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -24,8 +24,6 @@ import (
 	"satchel/worker/erasure"
 	"satchel/worker/follow"
 	"satchel/worker/metrics"
-	"satchel/worker/novelty"
-	"satchel/worker/ownership"
 )
 
 // Stores are the projections of the log. Each keeps its own checkpoint.
@@ -48,14 +46,14 @@ type Shared struct{ Items, Keyword, Vector, Graph bool }
 type Config struct {
 	Log      *eventlog.Log
 	Stores   Stores
-	Embedder embed.Embedder
+	Embedder model.Embedder
 	Counter  token.Counter // counts stored items; nil: they are counted when shown
 	// Sanitizer takes from an item what only some readers may see, before the item is
 	// indexed. Default: marks alone.
 	Sanitizer *pii.Sanitizer
 	Registry  *policies.Registry // grants trust to writers; nil: nobody has more than the default
 	BatchSize int                // log entries a step at most; default 512
-	Share     ownership.Share    // what this process feeds of the shared stores
+	Share     follow.Share       // what this process feeds of the shared stores
 	Metrics   *metrics.Metrics   // default: in a set of their own
 	Failpoint func(point string)
 	Logger    *slog.Logger // default discards
@@ -67,7 +65,7 @@ type Config struct {
 type Projector struct {
 	cfg      Config
 	targets  atomic.Pointer[targets] // what is fed at present; see SwitchIndex
-	novelty  *novelty.Scorer         // nil: no novelty is computed
+	novelty  *NoveltyScorer          // nil: no novelty is computed
 	requests barrier                 // those that search
 	applying barrier                 // batches of entries
 	health   follow.Health
@@ -102,7 +100,7 @@ func New(cfg Config) *Projector {
 	}
 	p := &Projector{cfg: cfg, tenants: map[string]*progress{}}
 	if cfg.Stores.Novelty != nil {
-		p.novelty = novelty.New(cfg.Stores.Items, cfg.Stores.Novelty, cfg.Sanitizer, novelty.Window)
+		p.novelty = NewNovelty(cfg.Stores.Items, cfg.Stores.Novelty, cfg.Sanitizer, NoveltyWindow)
 	}
 	p.SwitchIndex(cfg.Stores.Vector, cfg.Embedder)
 	return p
@@ -131,7 +129,7 @@ func (p *Projector) Drain(ctx context.Context) error { return p.requests.drain(c
 
 // SwitchIndex makes the projector feed another vector index by another model from now on. A
 // run that is under way ends with the old ones.
-func (p *Projector) SwitchIndex(index vector.Index, embedder embed.Embedder) {
+func (p *Projector) SwitchIndex(index vector.Index, embedder model.Embedder) {
 	p.targets.Store(newTargets(&p.cfg.Stores, index, embedder))
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -355,7 +353,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 }
 
 // apply projects the entries and brings every target that works and is behind to the last one.
-func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Embedder, run steps, entries []eventlog.Entry) error {
+func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder model.Embedder, run steps, entries []eventlog.Entry) error {
 	defer p.applying.enter()()
 	if err := erasure.RestoreSupersessions(ctx, p.cfg.Log, s, entries); err != nil {
 		return err
@@ -363,11 +361,11 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Emb
 	upTo := entries[len(entries)-1].Position
 	items, vectors := &run[itemsTarget], &run[vectorTarget]
 	scored := p.novelty != nil && items.at < upTo && items.err == nil
-	if (vectors.at >= upTo || vectors.err != nil) && !scored || errors.Is(vectors.err, novelty.ErrEmbed) {
+	if (vectors.at >= upTo || vectors.err != nil) && !scored || errors.Is(vectors.err, ErrEmbed) {
 		embedder = nil
 	}
 	changes, err := project(ctx, embedder, p.rules(), false, entries)
-	if errors.Is(err, novelty.ErrEmbed) && ctx.Err() == nil { // the others need not wait for the model
+	if errors.Is(err, ErrEmbed) && ctx.Err() == nil { // the others need not wait for the model
 		vectors.err, embedder = err, nil
 		changes, err = project(ctx, nil, p.rules(), false, entries)
 	}

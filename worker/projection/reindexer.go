@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -29,7 +29,7 @@ type ReindexerIndex interface {
 type ReindexerConfig struct {
 	Log       *eventlog.Log
 	Index     ReindexerIndex // to be filled; it may hold a part already
-	Embedder  embed.Embedder
+	Embedder  model.Embedder
 	Sanitizer *pii.Sanitizer // as Config has it
 	Registry  *policies.Registry
 	Batch     int          // log entries a step; default 256
@@ -50,7 +50,7 @@ type ReindexerConfig struct {
 // earlier one ended. Safe for concurrent use.
 type Reindexer struct {
 	cfg   ReindexerConfig
-	paced embed.Embedder
+	paced model.Embedder
 	again chan struct{} // capacity 1: Follow is to look at every tenant
 
 	mu    sync.Mutex

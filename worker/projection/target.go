@@ -8,11 +8,10 @@ import (
 	"slices"
 	"sync"
 
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/worker/metrics"
-	"satchel/worker/novelty"
 )
 
 // target is one store that the projector keeps up with the log. The functions are those of
@@ -30,7 +29,7 @@ type target struct {
 // vectors. A list does not change: another vector index comes with a new one.
 type targets struct {
 	list     []target
-	embedder embed.Embedder
+	embedder model.Embedder
 }
 
 // Places in the list of targets that novelty depends on; the order of the others is free.
@@ -40,7 +39,7 @@ const (
 )
 
 // newTargets lists the stores, with the vector index and the model that serve.
-func newTargets(stores *Stores, index vector.Index, embedder embed.Embedder) *targets {
+func newTargets(stores *Stores, index vector.Index, embedder model.Embedder) *targets {
 	shared := stores.Shared
 	t := &targets{embedder: embedder, list: []target{
 		itemsTarget: {
@@ -171,7 +170,7 @@ func (run steps) from() (int64, bool) {
 func (run steps) answering() int64 {
 	least := int64(ownedElsewhere)
 	for i := range run {
-		if one := &run[i]; one.required || !errors.Is(one.err, errAway) && !errors.Is(one.err, novelty.ErrEmbed) {
+		if one := &run[i]; one.required || !errors.Is(one.err, errAway) && !errors.Is(one.err, ErrEmbed) {
 			least = min(least, one.at)
 		}
 	}

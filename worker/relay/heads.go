@@ -9,8 +9,8 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/worker/follow"
 	"satchel/worker/metrics"
-	"satchel/worker/ownership"
 )
 
 // headEvery is how long a log may grow before its head is signed and kept.
@@ -21,7 +21,7 @@ const headEvery = 5 * time.Second
 type Heads struct {
 	Log     *eventlog.Log
 	Logger  *slog.Logger
-	Share   ownership.Share
+	Share   follow.Share
 	Metrics *metrics.Metrics
 	// Offer is given each head that was signed, and must not block; nil: nobody is.
 	Offer func(tenant string, head schemas.HeadReply)

@@ -19,7 +19,6 @@ import (
 	"satchel/schemas"
 	"satchel/worker/follow"
 	"satchel/worker/metrics"
-	"satchel/worker/ownership"
 	"satchel/worker/transport"
 )
 
@@ -31,7 +30,7 @@ type Config struct {
 	Busy      func() bool        // whether requests are answered at the moment
 	Failpoint func(point string) // for fault tests
 	Logger    *slog.Logger
-	Share     ownership.Share
+	Share     follow.Share
 	Metrics   *metrics.Metrics
 }
 

@@ -8,7 +8,7 @@ import (
 	"mime"
 	"slices"
 
-	"satchel/pipeline/isolation/artifact"
+	"satchel/pipeline/isolation"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -27,7 +27,7 @@ const actionOpen = "open"
 // use.
 type Artifacts struct {
 	service   *Service
-	sealer    *artifact.Sealer
+	sealer    *isolation.Sealer
 	artifacts transport.Artifacts
 	sanitizer *pii.Sanitizer
 	onFound   write.OnFound
@@ -39,7 +39,7 @@ type Artifacts struct {
 // ArtifactsConfig is what Artifacts are made of; every field but OnFound is required.
 type ArtifactsConfig struct {
 	Service   *Service
-	Sealer    *artifact.Sealer
+	Sealer    *isolation.Sealer
 	Artifacts transport.Artifacts
 	Sanitizer *pii.Sanitizer
 	OnFound   write.OnFound // what is done with personal data in what is stored
@@ -78,7 +78,7 @@ func (o *Opened) Close() error { return o.content.Close() }
 
 // opening is one attempt.
 type opening struct {
-	claim  artifact.Claim
+	claim  isolation.Claim
 	s      scope.Scope
 	via    string // nats, http
 	offset int
@@ -121,7 +121,7 @@ func (d *Artifacts) Open(ctx context.Context, tenant string, body []byte) (any, 
 // principal is the one that the handle was made for; what the registry grants that
 // principal now is what counts.
 func (d *Artifacts) OpenHandle(ctx context.Context, handle string) (*Opened, error) {
-	tenant := artifact.Tenant(handle)
+	tenant := isolation.HandleTenant(handle)
 	if !schemas.ValidToken(tenant) {
 		return nil, refused()
 	}
@@ -287,15 +287,15 @@ func (d *Artifacts) show(o *opening, content io.ReadCloser) (*Opened, error) {
 func (d *Artifacts) record(ctx context.Context, o *opening, opened *Opened) (int64, error) {
 	now := d.service.cfg.Clock().UTC()
 	data := schemas.Artifact{
-		ID: artifact.Subject(o.held.SHA256), Ref: schemas.ArtifactRef{Object: o.held.Object, SHA256: o.held.SHA256, Size: o.held.Size}, MediaType: o.held.MediaType,
+		ID: isolation.ArtifactSubject(o.held.SHA256), Ref: schemas.ArtifactRef{Object: o.held.Object, SHA256: o.held.SHA256, Size: o.held.Size}, MediaType: o.held.MediaType,
 		ItemID: o.claim.ItemID, RequestID: o.claim.ID, Principal: o.s.Principal().ID, Purpose: o.s.Purpose(), Decision: o.log.Verdicts[0].ID,
 		HandleID: o.claim.ID, Via: o.via, Offset: o.offset, Masked: opened.Masked, ExpiresAt: o.claim.ExpiresAt, CreatedAt: now,
 	}
-	decided, err := artifact.Entry(o.s.Tenant(), schemas.TypePolicyDecided, o.log.ID, o.claim.ID, now, &o.log)
+	decided, err := isolation.ArtifactEntry(o.s.Tenant(), schemas.TypePolicyDecided, o.log.ID, o.claim.ID, now, &o.log)
 	if err != nil {
 		return 0, err
 	}
-	entry, err := artifact.Entry(o.s.Tenant(), schemas.TypeArtifactOpened, d.ids(), o.claim.ID, now, &data)
+	entry, err := isolation.ArtifactEntry(o.s.Tenant(), schemas.TypeArtifactOpened, d.ids(), o.claim.ID, now, &data)
 	if err != nil {
 		return 0, err
 	}
@@ -309,7 +309,7 @@ func (d *Artifacts) record(ctx context.Context, o *opening, opened *Opened) (int
 // turnAway logs that a handle of ours opened nothing, and returns the refusal.
 func (d *Artifacts) turnAway(ctx context.Context, o *opening) error {
 	now := d.service.cfg.Clock().UTC()
-	entry, err := artifact.Entry(o.s.Tenant(), schemas.TypeRequestRefused, d.ids(), o.claim.ID, now,
+	entry, err := isolation.ArtifactEntry(o.s.Tenant(), schemas.TypeRequestRefused, d.ids(), o.claim.ID, now,
 		&schemas.Refusal{RequestID: o.claim.ID, Principal: o.s.Principal().ID, Code: schemas.CodePolicyDenied, Message: "an artifact was not opened"})
 	if err == nil {
 		_, err = d.service.cfg.Log.Append(ctx, eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{entry}})

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/scope"
-	"satchel/pipeline/selection/explain"
+	"satchel/pipeline/selection"
 	"satchel/schemas"
 )
 
@@ -51,7 +51,7 @@ func (v *Service) Explain(ctx context.Context, tenant string, body []byte) (any,
 // explainItem finds the item among what was shown and dropped, for an auditor among what
 // policy left out as well.
 func explainItem(p *schemas.ResultPayload, id string, verdict *schemas.Verdict, auditor bool) schemas.ExplainReply {
-	account := explain.New(p)
+	account := selection.NewAccount(p)
 	reply := schemas.ExplainReply{Verdict: verdict}
 	if item, why, change := account.Item(id); item != nil {
 		reply.Item, reply.Explanation, reply.Change = item, why, change

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"satchel/pipeline/genai"
+	"satchel/pipeline/meter"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
@@ -97,7 +97,7 @@ type Config struct {
 	Ingest     Ingest
 	Metrics    *metrics.Metrics
 	Witnesses  Witnesses    // nil: there are none
-	Tracer     genai.Tracer // of writes; zero: none is traced
+	Tracer     meter.Tracer // of writes; zero: none is traced
 	Clock      func() time.Time
 	Quota      Quota // of what one principal puts
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"satchel/pipeline/genai"
+	"satchel/pipeline/meter"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
 	"satchel/schemas"
@@ -19,7 +19,7 @@ func (v *Service) traced(ctx context.Context, tenant string, d *write.Prepared,
 	if v.cfg.Tracer.Tracer == nil {
 		return publish(ctx)
 	}
-	ctx, span := v.cfg.Tracer.Start(ctx, genai.OperationOf(d.Type, len(d.Touches) > 1), tenant)
+	ctx, span := v.cfg.Tracer.Start(ctx, meter.OperationOf(d.Type, len(d.Touches) > 1), tenant)
 	describe(span, &d.Draft)
 	reply, err := publish(ctx)
 	wait, waits := reply.(Wait)
@@ -36,7 +36,7 @@ func (v *Service) traced(ctx context.Context, tenant string, d *write.Prepared,
 
 // describe tells a span how many records a write is about, and, where the span holds content, what
 // is recorded.
-func describe(span genai.Span, d *eventlog.Draft) {
+func describe(span meter.Span, d *eventlog.Draft) {
 	var erased schemas.MemoryErased
 	count := 1
 	if d.Type == schemas.TypeMemoryErased && json.Unmarshal(d.Data, &erased) == nil {
@@ -46,17 +46,17 @@ func describe(span genai.Span, d *eventlog.Draft) {
 		span.Count(count)
 		return
 	}
-	span.Records(count, func() []genai.Record {
+	span.Records(count, func() []meter.Record {
 		var item schemas.MemoryItem
 		if json.Unmarshal(d.Data, &item) != nil {
 			return nil
 		}
-		return []genai.Record{{ID: item.ID, Content: item.Content}}
+		return []meter.Record{{ID: item.ID, Content: item.Content}}
 	})
 }
 
 // settle notes how a write ended, and ends its span.
-func settle(ctx context.Context, span genai.Span, reply any, err error) {
+func settle(ctx context.Context, span meter.Span, reply any, err error) {
 	if receipt, ok := reply.(schemas.Receipt); ok {
 		span.Receipt(receipt.Level)
 	}

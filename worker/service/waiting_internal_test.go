@@ -7,7 +7,7 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	"satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/sqlite"
 	"satchel/schemas"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestWaitsAreBounded(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	driver, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(t.TempDir(), "log.db")})
+	driver, err := sqlite.OpenLog(ctx, sqlite.LogConfig{Path: filepath.Join(t.TempDir(), "log.db")})
 	if err != nil {
 		t.Fatal(err)
 	}

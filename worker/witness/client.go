@@ -26,7 +26,7 @@ import (
 	policy "github.com/transparency-dev/formats/witness"
 	"golang.org/x/mod/sumdb/note"
 
-	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/infra/httpclient"
 	"satchel/pipeline/meter"
 	"satchel/pipeline/scope"
@@ -264,7 +264,7 @@ func (c *Client) keep(tenant string, t *task) error {
 	}
 	err := os.MkdirAll(c.cfg.Dir, 0o700)
 	if err == nil {
-		err = atomicfile.Write(filepath.Join(c.cfg.Dir, tenant+suffix), func(w io.Writer) error {
+		err = files.Write(filepath.Join(c.cfg.Dir, tenant+suffix), func(w io.Writer) error {
 			_, err := io.WriteString(w, signed)
 			return err
 		})

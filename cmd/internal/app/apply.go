@@ -6,10 +6,9 @@ import (
 
 	"satchel/cmd/internal/config"
 	"satchel/pipeline"
-	"satchel/pipeline/chat/openai"
+	"satchel/pipeline/model/remote"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/passage"
-	"satchel/pipeline/rerank/httprank"
 )
 
 // applyPack sets what the engine takes of the settings.
@@ -45,7 +44,7 @@ func (a *App) openSummarizer(cfg *pipeline.Config) error {
 	if a.PackSettings.Summarizer == "" || cfg.TLDR < 0 {
 		return nil
 	}
-	model, err := openai.New(openai.Config{URL: a.PackSettings.Summarizer, Model: a.PackSettings.SummarizerModel, Key: a.PackSettings.SummarizerKey,
+	model, err := remote.NewChat(remote.ChatConfig{URL: a.PackSettings.Summarizer, Model: a.PackSettings.SummarizerModel, Key: a.PackSettings.SummarizerKey,
 		Timeout: time.Duration(a.PackSettings.SummarizerTimeout) * time.Millisecond, Retries: 1})
 	if err != nil {
 		return config.Usagef("SUMMARIZER_URL: %v", err)
@@ -59,7 +58,7 @@ func (a *App) applyRerank(cfg *pipeline.Config) error {
 	if a.RerankURL == "" {
 		return nil
 	}
-	c, err := httprank.New(httprank.Config{URL: a.RerankURL, Token: a.RerankToken, Model: a.RerankModel,
+	c, err := remote.NewReranker(remote.RerankerConfig{URL: a.RerankURL, Token: a.RerankToken, Model: a.RerankModel,
 		Timeout: time.Duration(a.RerankTimeout) * time.Millisecond})
 	if err != nil {
 		return &config.UsageError{Err: err}

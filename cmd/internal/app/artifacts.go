@@ -13,7 +13,7 @@ import (
 
 	"satchel/cmd/internal/config"
 	"satchel/jetstream"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 	"satchel/worker/transport"
 )
 
@@ -46,7 +46,7 @@ func (a *App) ReadArtifacts(ctx context.Context) (_ ArtifactReader, done func() 
 		return noArtifacts{}, done, nil
 	}
 	n, conn, err := a.OpenStreams(ctx)
-	var held *filelock.HeldError
+	var held *files.HeldError
 	if errors.As(err, &held) {
 		return &adminArtifacts{a.AdminClient(), a, held}, done, nil
 	}
@@ -83,7 +83,7 @@ func (noArtifacts) Open(context.Context, string, string) (io.ReadCloser, error) 
 type adminArtifacts struct {
 	client *http.Client
 	app    *App
-	held   *filelock.HeldError
+	held   *files.HeldError
 }
 
 func (r *adminArtifacts) List(ctx context.Context) (list []jetstream.StoredArtifact, err error) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"satchel/cmd/internal/config"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 )
@@ -50,13 +50,13 @@ func (a *App) RequireFolder() error {
 // LockFolder makes this process the only one that writes to the data folder, whatever servers
 // it uses; a *filelock.HeldError says which other one does. The lock is that of streams/,
 // which older versions take for the embedded server. The caller must release it.
-func (a *App) LockFolder() (*filelock.Lock, error) {
+func (a *App) LockFolder() (*files.Lock, error) {
 	dir := a.Path("streams")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, a.unusable(err)
 	}
-	lock, err := filelock.Take(dir, time.Now())
-	var held *filelock.HeldError
+	lock, err := files.TakeLock(dir, time.Now())
+	var held *files.HeldError
 	if errors.As(err, &held) {
 		held.Dir = a.Dir
 	}

@@ -10,14 +10,11 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	logpg "satchel/pipeline/store/eventlog/postgres"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 	"satchel/pipeline/store/items"
-	itempg "satchel/pipeline/store/items/postgres"
-	itemsqlite "satchel/pipeline/store/items/sqlite"
 	"satchel/pipeline/store/keyword"
-	keywordmem "satchel/pipeline/store/keyword/inproc"
-	keywordpg "satchel/pipeline/store/keyword/postgres"
+	keywordmem "satchel/pipeline/store/memory"
+	"satchel/pipeline/store/postgres"
+	"satchel/pipeline/store/sqlite"
 )
 
 // DATABASE_URL moves the log and the items to Postgres. Each store has a schema of its
@@ -32,15 +29,15 @@ func (a *App) LogDriver(ctx context.Context) (eventlog.Driver, error) {
 		if a.restoring() && !a.Migrating {
 			return nil, &config.UsageError{Err: errRestore}
 		}
-		driver, err := logsqlite.Open(ctx, logsqlite.Config{Path: a.Path("log.db")})
+		driver, err := sqlite.OpenLog(ctx, sqlite.LogConfig{Path: a.Path("log.db")})
 		if err != nil {
 			return nil, fmt.Errorf("open event log: %w", err)
 		}
 		return driver, nil
 	}
-	driver, err := logpg.Open(ctx, logpg.Config{URL: a.DatabaseURL, Schema: a.schema("log"), MaxConns: a.DatabaseConns})
+	driver, err := postgres.OpenLog(ctx, postgres.LogConfig{URL: a.DatabaseURL, Schema: a.schema("log"), MaxConns: a.DatabaseConns})
 	if err != nil {
-		return nil, unusable(err, logpg.ErrUnusable)
+		return nil, unusable(err, postgres.ErrUnusable)
 	}
 	return driver, nil
 }
@@ -66,8 +63,8 @@ type itemStore interface {
 func (a *App) openItems(ctx context.Context, s *Stores, memory int64) (itemStore, error) {
 	if a.DatabaseURL == "" {
 		path := a.Path("index", "items.db")
-		db, err := openIndex(s.damages, "items.db", path, items.ErrCorrupt, s.tellLate, func(onCorrupt func(error)) (*itemsqlite.DB, error) {
-			return itemsqlite.Open(ctx, itemsqlite.Config{Path: path, MemoryBytes: memory / 8, OnCorrupt: onCorrupt})
+		db, err := openIndex(s.damages, "items.db", path, items.ErrCorrupt, s.tellLate, func(onCorrupt func(error)) (*sqlite.Items, error) {
+			return sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: path, MemoryBytes: memory / 8, OnCorrupt: onCorrupt})
 		})
 		if err != nil {
 			return nil, fmt.Errorf("open items: %w", err)
@@ -75,9 +72,9 @@ func (a *App) openItems(ctx context.Context, s *Stores, memory int64) (itemStore
 		s.Items, s.evict, s.checks = items.NewWithCache(db, memory/10), append(s.evict, db.Evict), append(s.checks, db.Check)
 		return db, nil
 	}
-	db, err := itempg.Open(ctx, itempg.Config{URL: a.DatabaseURL, Schema: a.schema("items"), MaxConns: a.DatabaseConns})
+	db, err := postgres.OpenItems(ctx, postgres.ItemsConfig{URL: a.DatabaseURL, Schema: a.schema("items"), MaxConns: a.DatabaseConns})
 	if err != nil {
-		return nil, unusable(err, itempg.ErrUnusable)
+		return nil, unusable(err, postgres.ErrUnusable)
 	}
 	s.Items = items.NewShared(db)
 	return db, nil
@@ -105,15 +102,15 @@ func (a *App) openKeyword(ctx context.Context, s *Stores, name string, memory in
 	case a.Keyword == "postgres" && a.DatabaseURL == "":
 		return nil, config.Usagef("KEYWORD=postgres needs DATABASE_URL")
 	case a.Keyword == "postgres":
-		x, err := keywordpg.Open(ctx, keywordpg.Config{URL: a.DatabaseURL, Schema: a.schema(name), MaxConns: a.DatabaseConns, Language: a.KeywordLang})
+		x, err := postgres.OpenKeyword(ctx, postgres.KeywordConfig{URL: a.DatabaseURL, Schema: a.schema(name), MaxConns: a.DatabaseConns, Language: a.KeywordLang})
 		if err != nil {
-			return nil, unusable(err, keywordpg.ErrUnusable)
+			return nil, unusable(err, postgres.ErrUnusable)
 		}
 		return x, nil
 	case a.KeywordLang != "":
 		return nil, config.Usagef("KEYWORD_LANGUAGE needs KEYWORD=postgres: the index in the process has its own analysis")
 	}
-	x, err := keywordmem.Open(keywordmem.Config{Dir: a.Path("index", name), MemoryBytes: memory, OnError: s.damages.snapshotDamage(name, keywordmem.ErrDamaged)})
+	x, err := keywordmem.OpenKeyword(keywordmem.KeywordConfig{Dir: a.Path("index", name), MemoryBytes: memory, OnError: s.damages.snapshotDamage(name, keywordmem.ErrDamaged)})
 	if err != nil {
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
@@ -124,7 +121,7 @@ func (a *App) openKeyword(ctx context.Context, s *Stores, name string, memory in
 // CheckDatabase says whether the database keeps what it has committed.
 func (a *App) CheckDatabase(ctx context.Context) Finding {
 	f := Finding{Check: "logged survives"}
-	db, err := logpg.Open(ctx, logpg.Config{URL: a.DatabaseURL, Schema: a.schema("log"), MaxConns: 1})
+	db, err := postgres.OpenLog(ctx, postgres.LogConfig{URL: a.DatabaseURL, Schema: a.schema("log"), MaxConns: 1})
 	if err != nil {
 		f.Detail = err.Error()
 		return f
@@ -166,5 +163,5 @@ func (a *App) DropSchemas(ctx context.Context) error {
 	if a.DatabaseURL == "" {
 		return err
 	}
-	return errors.Join(err, logpg.Drop(ctx, a.DatabaseURL, a.schema("log"), a.schema("items"), a.schema("keyword"), a.schema("private")))
+	return errors.Join(err, postgres.Drop(ctx, a.DatabaseURL, a.schema("log"), a.schema("items"), a.schema("keyword"), a.schema("private")))
 }

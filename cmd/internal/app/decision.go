@@ -10,7 +10,6 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/meter"
 	"satchel/policies"
-	"satchel/policies/local"
 	"satchel/policies/opa"
 	"satchel/policies/opa/remote"
 	"satchel/schemas"
@@ -154,7 +153,7 @@ func (a *App) openRemote(ctx, _ context.Context, d *DecisionPoint, logger *slog.
 		server.Close()
 		return err
 	}
-	d.PDP = local.New(server, rules)
+	d.PDP = policies.NewLocalRules(server, rules)
 	return nil
 }
 

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"satchel/cmd/internal/config"
-	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/cache"
-	"satchel/pipeline/embed/encoder"
-	"satchel/pipeline/embed/openai"
-	"satchel/pipeline/embed/static"
 	"satchel/pipeline/meter"
+	"satchel/pipeline/model"
+	"satchel/pipeline/model/cache"
+	"satchel/pipeline/model/encoder"
+	"satchel/pipeline/model/remote"
+	"satchel/pipeline/model/static"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/rank"
@@ -27,12 +27,12 @@ import (
 // Maker makes the vectors of items: the table in the binary, the sentence encoder in it, or an
 // endpoint behind a cache.
 type Maker struct {
-	embed.Embedder
-	Questions embed.Questions  // that the items are found by
-	remote    *openai.Embedder // nil: the binary
-	cache     *cache.Cache     // nil: the table, which is faster
-	asked     *cache.Cache     // of questions, in memory; nil: those of an endpoint are in cache, too
-	sentences bool             // it is the sentence encoder in the binary
+	model.Embedder
+	Questions model.QuestionForm // that the items are found by
+	remote    *remote.Embedder   // nil: the binary
+	cache     *cache.Cache       // nil: the table, which is faster
+	asked     *cache.Cache       // of questions, in memory; nil: those of an endpoint are in cache, too
+	sentences bool               // it is the sentence encoder in the binary
 }
 
 // scrub empties what is kept of texts.
@@ -80,14 +80,14 @@ type embedding struct {
 }
 
 var (
-	_ embed.Embedder        = (*embedding)(nil)
+	_ model.Embedder        = (*embedding)(nil)
 	_ rank.WordVectors      = (*embedding)(nil) // without it words are not compared
 	_ rank.LanguageCoverage = (*embedding)(nil)
 	_ rank.Meanings         = (*embedding)(nil)
 )
 
 // Model is that of the side that serves.
-func (e *embedding) Model() embed.Model { return e.now.Load().Model() }
+func (e *embedding) Model() model.EmbeddingModel { return e.now.Load().Model() }
 
 // Embed embeds questions, and what is compared with them, for the model that serves.
 func (e *embedding) Embed(ctx context.Context, texts []string) ([][]float32, error) {
@@ -212,7 +212,7 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 	if a.EmbedURL == "" {
 		return nil, errors.New("EMBEDDINGS_URL is not set")
 	}
-	remote, err := openai.Open(ctx, openai.Config{URL: a.EmbedURL, Key: a.EmbedKey, CAFile: a.EmbedCA, Model: name, Revision: revision,
+	remote, err := remote.OpenEmbedder(ctx, remote.EmbedderConfig{URL: a.EmbedURL, Key: a.EmbedKey, CAFile: a.EmbedCA, Model: name, Revision: revision,
 		Dimensions: dimensions, Shorten: shorten, BatchTexts: a.EmbedBatch, RequestsPerSecond: a.EmbedRPS,
 		Timeout: time.Duration(a.EmbedTimeout) * time.Millisecond})
 	if err != nil {
@@ -225,7 +225,7 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 	if err != nil {
 		return nil, err
 	}
-	return &Maker{Embedder: c, Questions: embed.Questions{Embedder: c}, remote: remote, cache: c}, nil
+	return &Maker{Embedder: c, Questions: model.QuestionForm{Embedder: c}, remote: remote, cache: c}, nil
 }
 
 // TableName is what the settings call the table in the binary.
@@ -245,7 +245,7 @@ func (a *App) embedModel() string {
 
 // tableMaker is the table in the binary.
 func tableMaker(words *static.Embedder) *Maker {
-	return &Maker{Embedder: words, Questions: embed.Questions{Embedder: words, Here: words}}
+	return &Maker{Embedder: words, Questions: model.QuestionForm{Embedder: words, Here: words}}
 }
 
 // openEmbedding opens the model that the settings name and, when another one has served
@@ -326,12 +326,12 @@ func (e *embedding) scrubbers() []erasure.Scrubber {
 
 // embeddingStatus is what GET /status says of the embeddings.
 type embeddingStatus struct {
-	Model       string            `json:"model"` // that serves
-	Dimensions  int               `json:"dimensions"`
-	Endpoint    *openai.Stats     `json:"endpoint,omitempty"`
-	Cache       *cache.Stats      `json:"cache,omitempty"`
-	Reembedding *reembeddingState `json:"reembedding,omitempty"` // while another model is to serve
-	Encoder     *encodingState    `json:"encoder,omitempty"`     // that of the binary, where it is on
+	Model       string                `json:"model"` // that serves
+	Dimensions  int                   `json:"dimensions"`
+	Endpoint    *remote.EmbedderStats `json:"endpoint,omitempty"`
+	Cache       *cache.Stats          `json:"cache,omitempty"`
+	Reembedding *reembeddingState     `json:"reembedding,omitempty"` // while another model is to serve
+	Encoder     *encodingState        `json:"encoder,omitempty"`     // that of the binary, where it is on
 }
 
 func (e *embedding) status() embeddingStatus {

@@ -12,13 +12,13 @@ import (
 
 	"satchel/cmd/internal/config"
 	"satchel/pipeline"
-	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/cache"
-	"satchel/pipeline/embed/encoder"
+	"satchel/pipeline/model"
+	"satchel/pipeline/model/cache"
+	"satchel/pipeline/model/encoder"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/memory"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/schemas"
 	"satchel/worker/erasure"
 	"satchel/worker/follow"
@@ -63,11 +63,11 @@ func (a *App) openEncoder(ctx context.Context, name string, logger *slog.Logger)
 	if err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
-	return &Maker{Embedder: kept, cache: kept, asked: asked, sentences: true, Questions: embed.Questions{Embedder: asked}}, nil
+	return &Maker{Embedder: kept, cache: kept, asked: asked, sentences: true, Questions: model.QuestionForm{Embedder: asked}}, nil
 }
 
 // openCache keeps what a model has embedded, over restarts.
-func (a *App) openCache(ctx context.Context, model embed.Embedder, logger *slog.Logger) (*cache.Cache, error) {
+func (a *App) openCache(ctx context.Context, model model.Embedder, logger *slog.Logger) (*cache.Cache, error) {
 	if err := os.MkdirAll(a.Path("index"), 0o700); err != nil {
 		return nil, fmt.Errorf("open data folder: %w", err)
 	}
@@ -134,7 +134,7 @@ func (n *Node) Encode(cfg *pipeline.Config) {
 }
 
 // Questions implements [rank.Meanings].
-func (e *embedding) Questions(context.Context, scope.Scope) embed.Questions {
+func (e *embedding) Questions(context.Context, scope.Scope) model.QuestionForm {
 	return e.now.Load().Questions
 }
 
@@ -178,7 +178,7 @@ func (e *encoding) outdate(ctx context.Context, s scope.Scope, changes []vector.
 		byPosition[at] = append(byPosition[at], id)
 	}
 	for at, ids := range byPosition {
-		if err := e.index.Remove(ctx, s, ids, at-1); err != nil && !errors.Is(err, vectormem.ErrLost) { // which begins anew
+		if err := e.index.Remove(ctx, s, ids, at-1); err != nil && !errors.Is(err, memory.ErrVectorLost) { // which begins anew
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/infra/files"
 )
 
 // lastBackupFile is where satchel backup notes in the data folder that it succeeded. It is another
@@ -22,7 +22,7 @@ type LastBackup struct {
 
 // NoteBackup notes a backup for the process that serves the folder.
 func (a *App) NoteBackup(b LastBackup) error {
-	err := atomicfile.Write(a.Path(lastBackupFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(b) })
+	err := files.Write(a.Path(lastBackupFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(b) })
 	if err != nil {
 		return fmt.Errorf("note backup: %w", err)
 	}

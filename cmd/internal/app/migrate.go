@@ -10,7 +10,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/store/eventlog"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/sqlite"
 )
 
 // The words under migrateMark in the target.
@@ -70,7 +70,7 @@ func (a *App) checkMoved(ctx context.Context, driver eventlog.Driver) error {
 			return nil
 		}
 	}
-	old, err := logsqlite.Open(ctx, logsqlite.Config{Path: path})
+	old, err := sqlite.OpenLog(ctx, sqlite.LogConfig{Path: path})
 	if err != nil {
 		return nil // who cannot open it, as on a copy that may not be written to, cannot have gone on with it
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/static"
+	"satchel/pipeline/model"
+	"satchel/pipeline/model/static"
+	"satchel/pipeline/store/memory"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
 )
 
 // OpenModels opens the model that the settings name, and before it, when that is asked for, the one that serves.
@@ -49,8 +49,8 @@ func (a *App) OpenModels(ctx context.Context, serving bool) (models []*Maker, cl
 }
 
 // NewVectors returns an empty vector index in memory for a model's vectors.
-func NewVectors(model embed.Model) (*vector.Vectors, error) {
-	x, err := vectormem.Open(vectormem.Config{Model: model.String(), Dimensions: model.Dimensions})
+func NewVectors(model model.EmbeddingModel) (*vector.Vectors, error) {
+	x, err := memory.OpenVector(memory.VectorConfig{Model: model.String(), Dimensions: model.Dimensions})
 	if err != nil {
 		return nil, fmt.Errorf("open vector index: %w", err)
 	}

@@ -21,8 +21,7 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
-	"satchel/pipeline/genai"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/meter"
 	"satchel/pipeline/meter/alert"
 	"satchel/pipeline/pack/template"
@@ -42,7 +41,7 @@ import (
 // Node is a running Satchel: server, stores, engine, worker and services.
 type Node struct {
 	*Stores
-	lock       *filelock.Lock             // of the data folder
+	lock       *files.Lock                // of the data folder
 	Server     *embedded.Server           // nil with an external NATS
 	NC         *nats.Conn                 // of what the worker reads and writes
 	front      *nats.Conn                 // of requests and their replies, which do not wait behind the streams
@@ -242,7 +241,7 @@ func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.
 	artifacts := jetstream.NewArtifacts(n.JetStream).Guarded(n.guard())
 	cfg := worker.Config{Log: n.Log, Stores: n.projections(), Embedder: n.Embedder.now.Load(), Sanitizer: n.public, PDP: n.PDP, Exceptions: n.exceptions, Registry: n.registry,
 		Retention: n.retention, Holds: worker.NewHolds(n.Log, n.policy.PDP, o.Clock, o.NewID),
-		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.Clock, Logger: n.logger, Meter: n.meters, Tracer: genai.Tracer{Tracer: o.telemetry.tracer(), Content: a.TraceContent},
+		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.Clock, Logger: n.logger, Meter: n.meters, Tracer: meter.Tracer{Tracer: o.telemetry.tracer(), Content: a.TraceContent},
 		MaxTenants: a.MaxTenants, Evict: n.evict, TenantIdle: time.Duration(a.TenantIdle) * time.Second,
 		Quota:     service.Quota{Events: a.EventRate, Bytes: a.ByteRate << 20},
 		Artifacts: artifacts, Uploads: artifacts, Outbox: jetstream.NewOutbox(n.NC, n.JetStream).Guarded(n.guard()),

@@ -9,7 +9,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
-	itemsqlite "satchel/pipeline/store/items/sqlite"
+	"satchel/pipeline/store/sqlite"
 	"satchel/policies"
 	"satchel/policies/opa"
 	"satchel/policies/rego"
@@ -57,7 +57,7 @@ func (a *App) StoredItem(ctx context.Context, s scope.Scope, id string) (*schema
 		db, err = a.openItems(ctx, &opened, 0)
 	} else if _, missing := os.Stat(path); missing != nil { // a look makes no store
 		return nil, config.Usagef("no items in %s: %v", a.Dir, missing)
-	} else if local, failed := itemsqlite.Open(ctx, itemsqlite.Config{Path: path}); failed == nil {
+	} else if local, failed := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: path}); failed == nil {
 		db, opened.Items = local, items.New(local)
 	} else {
 		err = fmt.Errorf("open items: %w", failed)

@@ -14,7 +14,7 @@ import (
 	"slices"
 
 	"satchel/pipeline/scope"
-	vectormem "satchel/pipeline/store/vector/inproc"
+	vectormem "satchel/pipeline/store/memory"
 	"satchel/worker/erasure"
 	"satchel/worker/projection"
 )

@@ -16,10 +16,10 @@ import (
 
 	"satchel/cmd/internal/config"
 	"satchel/jetstream"
-	"satchel/pipeline/chat"
-	"satchel/pipeline/chat/openai"
 	"satchel/pipeline/isolation"
 	"satchel/pipeline/isolation/roles"
+	"satchel/pipeline/model"
+	"satchel/pipeline/model/remote"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
@@ -46,7 +46,7 @@ func (a *App) openRoles(n *Node, o NodeOptions, logger *slog.Logger) (*roles.Run
 	}
 	if a.LLMURL != "" {
 		cfg.Deadline = time.Duration(a.LLMTimeout) * time.Millisecond
-		model, err := openai.New(openai.Config{URL: a.LLMURL, Model: a.LLMModel, Key: a.LLMKey, Timeout: cfg.Deadline})
+		model, err := remote.NewChat(remote.ChatConfig{URL: a.LLMURL, Model: a.LLMModel, Key: a.LLMKey, Timeout: cfg.Deadline})
 		if err != nil {
 			return nil, nil, &config.UsageError{Err: fmt.Errorf("open LLM_URL: %w", err)}
 		}
@@ -172,6 +172,6 @@ func (a *App) roleSubjects() (own, others []string) {
 
 // ChatModel returns a model behind an endpoint, which is given the key and the time limit of the synthesizer's. It does not
 // reach for the endpoint.
-func (a *App) ChatModel(url, model string) (chat.Model, error) {
-	return openai.New(openai.Config{URL: url, Model: model, Key: a.LLMKey, Timeout: time.Duration(a.LLMTimeout) * time.Millisecond})
+func (a *App) ChatModel(url, model string) (model.Chat, error) {
+	return remote.NewChat(remote.ChatConfig{URL: url, Model: model, Key: a.LLMKey, Timeout: time.Duration(a.LLMTimeout) * time.Millisecond})
 }

@@ -13,7 +13,7 @@ import (
 
 	"satchel/cmd/internal/config"
 	"satchel/jetstream/embedded"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 	"satchel/worker/transport"
 )
 
@@ -163,7 +163,7 @@ func freePort(port int) int {
 
 // ExplainStart says who holds the folder or the port and what to do.
 func (a *App) ExplainStart(err error) error {
-	var held *filelock.HeldError
+	var held *files.HeldError
 	if errors.As(err, &held) {
 		return config.Usagef("%w; stop it first, or name another folder with --dir", held)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"satchel/cmd/internal/config"
 	"satchel/pipeline"
-	"satchel/pipeline/isolation/artifact"
+	"satchel/pipeline/isolation"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/selection/defend"
 	"satchel/pipeline/write"
@@ -74,12 +74,12 @@ func (a *App) openArtifacts(n *Node, engine *pipeline.Config, artifacts transpor
 }
 
 // openSealer returns what makes and reads the handles of artifacts.
-func (a *App) openSealer(o NodeOptions) (*artifact.Sealer, error) {
+func (a *App) openSealer(o NodeOptions) (*isolation.Sealer, error) {
 	key, err := a.secretKey()
 	if err != nil {
 		return nil, err
 	}
-	sealer, err := artifact.New(artifact.Config{Key: key, TTL: time.Duration(a.HandleTTL) * time.Second, Clock: o.Clock, IDs: newID(o.NewID)})
+	sealer, err := isolation.NewSealer(isolation.SealerConfig{Key: key, TTL: time.Duration(a.HandleTTL) * time.Second, Clock: o.Clock, IDs: newID(o.NewID)})
 	if err != nil {
 		return nil, &config.UsageError{Err: err}
 	}

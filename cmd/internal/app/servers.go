@@ -11,11 +11,11 @@ import (
 	"satchel/pipeline/infra/httpclient"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
-	graphneo4j "satchel/pipeline/store/graph/neo4j"
-	graphsqlite "satchel/pipeline/store/graph/sqlite"
+	vectormem "satchel/pipeline/store/memory"
+	"satchel/pipeline/store/neo4j"
+	"satchel/pipeline/store/qdrant"
+	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
-	vectorqdrant "satchel/pipeline/store/vector/qdrant"
 	"satchel/worker/erasure"
 )
 
@@ -46,8 +46,8 @@ func nothing(context.Context, scope.Scope) error { return nil }
 func (a *App) openGraph(ctx context.Context, s *Stores, memory int64) error {
 	if a.Neo4jURL == "" {
 		path := a.Path("index", "graph.db")
-		db, err := openIndex(s.damages, "graph.db", path, graph.ErrCorrupt, s.tellLate, func(onCorrupt func(error)) (*graphsqlite.DB, error) {
-			return graphsqlite.Open(ctx, graphsqlite.Config{Path: path, MemoryBytes: memory, OnCorrupt: onCorrupt})
+		db, err := openIndex(s.damages, "graph.db", path, graph.ErrCorrupt, s.tellLate, func(onCorrupt func(error)) (*sqlite.Graph, error) {
+			return sqlite.OpenGraph(ctx, sqlite.GraphConfig{Path: path, MemoryBytes: memory, OnCorrupt: onCorrupt})
 		})
 		if err != nil {
 			return fmt.Errorf("open graph: %w", err)
@@ -61,9 +61,9 @@ func (a *App) openGraph(ctx context.Context, s *Stores, memory int64) error {
 			}}
 		return nil
 	}
-	db, err := graphneo4j.Open(ctx, a.neo4j())
+	db, err := neo4j.Open(ctx, a.neo4j())
 	if err != nil {
-		return unusable(err, graphneo4j.ErrUnusable)
+		return unusable(err, neo4j.ErrUnusable)
 	}
 	s.closers = append(s.closers, func() error { return db.Close(context.WithoutCancel(ctx)) })
 	s.Graph = graph.New(db)
@@ -73,8 +73,8 @@ func (a *App) openGraph(ctx context.Context, s *Stores, memory int64) error {
 	return nil
 }
 
-func (a *App) neo4j() graphneo4j.Config {
-	return graphneo4j.Config{URL: a.Neo4jURL, User: a.Neo4jUser, Password: a.Neo4jPassword, Database: a.Neo4jDatabase,
+func (a *App) neo4j() neo4j.Config {
+	return neo4j.Config{URL: a.Neo4jURL, User: a.Neo4jUser, Password: a.Neo4jPassword, Database: a.Neo4jDatabase,
 		CAFile: a.Neo4jCA, Namespace: a.Neo4jNamespace}
 }
 
@@ -83,7 +83,7 @@ func (a *App) neo4j() graphneo4j.Config {
 func (a *App) openVector(ctx context.Context, s *Stores, side *VectorTarget, folder string, memory int64, every int, onError func(string, error)) error {
 	contents, dimensions := side.contents(), side.Model().Dimensions
 	if a.QdrantURL == "" {
-		x, err := vectormem.Open(vectormem.Config{Dir: a.Path("index", folder), MemoryBytes: memory, SnapshotEvery: every, Model: contents, Dimensions: dimensions, OnError: onError})
+		x, err := vectormem.OpenVector(vectormem.VectorConfig{Dir: a.Path("index", folder), MemoryBytes: memory, SnapshotEvery: every, Model: contents, Dimensions: dimensions, OnError: onError})
 		if err != nil {
 			return fmt.Errorf("open vector index: %w", err)
 		}
@@ -92,24 +92,24 @@ func (a *App) openVector(ctx context.Context, s *Stores, side *VectorTarget, fol
 		s.evict = append(s.evict, x.Evict)
 		return nil
 	}
-	x, err := vectorqdrant.Open(ctx, a.qdrant(contents, dimensions))
+	x, err := qdrant.Open(ctx, a.qdrant(contents, dimensions))
 	if err != nil {
-		return unusable(err, vectorqdrant.ErrUnusable)
+		return unusable(err, qdrant.ErrUnusable)
 	}
 	s.closers = append(s.closers, x.Close)
 	side.index, side.erase = vector.New(x), erasable{nothing, x.Remaining}
 	return nil
 }
 
-func (a *App) qdrant(model string, dimensions int) vectorqdrant.Config {
-	return vectorqdrant.Config{URL: a.QdrantURL, APIKey: a.QdrantKey, CAFile: a.QdrantCA, Collection: a.QdrantCollection, Model: model,
+func (a *App) qdrant(model string, dimensions int) qdrant.Config {
+	return qdrant.Config{URL: a.QdrantURL, APIKey: a.QdrantKey, CAFile: a.QdrantCA, Collection: a.QdrantCollection, Model: model,
 		Dimensions: dimensions, Quantisation: a.QdrantQuantisation, Replicas: a.QdrantReplicas, Batch: a.QdrantBatch}
 }
 
 // dropIndexes removes what a run of its own has made on the servers of graph and vectors.
 func (a *App) dropIndexes(ctx context.Context) (err error) {
 	if a.Neo4jURL != "" {
-		db, err := graphneo4j.Open(ctx, a.neo4j())
+		db, err := neo4j.Open(ctx, a.neo4j())
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (a *App) dropIndexes(ctx context.Context) (err error) {
 		return err
 	}
 	for _, side := range e.sides() {
-		x, err := vectorqdrant.Open(ctx, a.qdrant(side.Model().String(), side.Model().Dimensions))
+		x, err := qdrant.Open(ctx, a.qdrant(side.Model().String(), side.Model().Dimensions))
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (a *App) CheckServers(ctx context.Context) []Finding {
 	var list []Finding
 	if a.Neo4jURL != "" {
 		f := Finding{Check: "graph"}
-		db, err := graphneo4j.Open(ctx, a.neo4j())
+		db, err := neo4j.Open(ctx, a.neo4j())
 		if err != nil {
 			f.Detail = err.Error()
 		} else {
@@ -181,7 +181,7 @@ func (a *App) checkQdrant(ctx context.Context) Finding {
 		f.Detail = err.Error()
 		return f
 	}
-	x, err := vectorqdrant.Open(ctx, a.qdrant(model.String(), model.Dimensions))
+	x, err := qdrant.Open(ctx, a.qdrant(model.String(), model.Dimensions))
 	if err != nil {
 		f.Detail = err.Error()
 		return f

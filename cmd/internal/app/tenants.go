@@ -11,8 +11,8 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/items"
-	itempg "satchel/pipeline/store/items/postgres"
-	itemsqlite "satchel/pipeline/store/items/sqlite"
+	"satchel/pipeline/store/postgres"
+	"satchel/pipeline/store/sqlite"
 )
 
 // The states of a tenant.
@@ -109,9 +109,9 @@ func (t *Tenant) read(ctx context.Context, s scope.Scope, log *eventlog.Log, sto
 // readItems opens the items to look at them; Items is nil where none were made yet. The caller must close them.
 func (a *App) readItems(ctx context.Context) (*storedItems, error) {
 	if a.DatabaseURL != "" {
-		db, err := itempg.Open(ctx, itempg.Config{URL: a.DatabaseURL, Schema: a.schema("items"), MaxConns: a.DatabaseConns})
+		db, err := postgres.OpenItems(ctx, postgres.ItemsConfig{URL: a.DatabaseURL, Schema: a.schema("items"), MaxConns: a.DatabaseConns})
 		if err != nil {
-			return nil, unusable(err, itempg.ErrUnusable)
+			return nil, unusable(err, postgres.ErrUnusable)
 		}
 		return &storedItems{items.NewShared(db), db.Close}, nil
 	}
@@ -119,7 +119,7 @@ func (a *App) readItems(ctx context.Context) (*storedItems, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return &storedItems{Close: func() error { return nil }}, nil
 	}
-	db, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: path, MemoryBytes: int64(a.MemoryMB) << 20 / 8})
+	db, err := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: path, MemoryBytes: int64(a.MemoryMB) << 20 / 8})
 	if err != nil {
 		return nil, fmt.Errorf("open items: %w", err)
 	}

@@ -22,7 +22,7 @@ import (
 	"satchel/jetstream"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	"satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/sqlite"
 	"satchel/schemas"
 	"satchel/worker/transport"
 )
@@ -70,7 +70,7 @@ func newWorld(t *testing.T, key *world) *world {
 	must(t, err)
 	w.scope, err = scope.System("acme")
 	must(t, err)
-	w.driver, err = sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(w.source.Dir, "log.db")})
+	w.driver, err = sqlite.OpenLog(t.Context(), sqlite.LogConfig{Path: filepath.Join(w.source.Dir, "log.db")})
 	must(t, err)
 	w.log, err = eventlog.New(eventlog.Config{Driver: w.driver, Signer: w.source.Signer, VerifierKey: w.public,
 		Keep: filepath.Join(w.source.Dir, "heads"), Erasures: filepath.Join(w.source.Dir, "erased")})

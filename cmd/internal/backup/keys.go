@@ -11,7 +11,7 @@ import (
 
 	"filippo.io/age"
 
-	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/infra/files"
 )
 
 // ErrPassphrase is returned for a file of keys that another passphrase encrypted.
@@ -24,7 +24,7 @@ func WriteKeys(path, keys, passphrase string) error {
 	if err != nil {
 		return fmt.Errorf("encrypt keys: %w", err)
 	}
-	return atomicfile.Write(path, func(out io.Writer) error {
+	return files.Write(path, func(out io.Writer) error {
 		sealed, err := age.Encrypt(out, to)
 		if err != nil {
 			return fmt.Errorf("encrypt keys: %w", err)

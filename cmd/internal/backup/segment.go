@@ -16,7 +16,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/store/eventlog"
 )
 
@@ -144,7 +144,7 @@ func (w *segmentWriter) cut() error {
 	if err := os.Rename(file.Name(), filepath.Join(w.folder(), name)); err != nil {
 		return fmt.Errorf("write segment: %w", err)
 	}
-	if err := atomicfile.SyncFolder(w.folder()); err != nil {
+	if err := files.SyncFolder(w.folder()); err != nil {
 		return fmt.Errorf("write segment: %w", err)
 	}
 	f := File{Path: "log/" + w.tenant + "/" + name, Size: info.Size(), SHA256: sum, Erased: w.erased}

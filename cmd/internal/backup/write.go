@@ -17,8 +17,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"satchel/jetstream"
-	"satchel/pipeline/infra/atomicfile"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
@@ -78,7 +77,7 @@ func Write(ctx context.Context, dir string, src Source, o Options) (_ Summary, e
 	if err := checkOwn(dir); err != nil {
 		return Summary{}, err
 	}
-	lock, err := filelock.Take(dir, time.Now())
+	lock, err := files.TakeLock(dir, time.Now())
 	if err != nil {
 		return Summary{}, err
 	}
@@ -226,7 +225,7 @@ func (w *writer) replace(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	err := atomicfile.Write(path, func(out io.Writer) error {
+	err := files.Write(path, func(out io.Writer) error {
 		_, err := out.Write(data)
 		return err
 	})
@@ -313,7 +312,7 @@ func (w *writer) artifact(ctx context.Context, one jetstream.StoredArtifact, nam
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return 0, err
 	}
-	return size, atomicfile.Write(path, func(out io.Writer) error {
+	return size, files.Write(path, func(out io.Writer) error {
 		sum := sha256.New()
 		size, err = io.Copy(io.MultiWriter(out, sum), content)
 		if err == nil && hex.EncodeToString(sum.Sum(nil)) != one.SHA256 {

@@ -13,7 +13,7 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/client"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
@@ -101,7 +101,7 @@ func printSentences(w io.Writer, a *schemas.RoleAnswer) {
 		return
 	}
 	for i := range a.Sentences {
-		s, text := &a.Sentences[i], plaintext.Unsigned(a.Sentences[i].Text)
+		s, text := &a.Sentences[i], language.Unsigned(a.Sentences[i].Text)
 		if s.Speaker != "" {
 			text = s.Speaker + ": " + text
 		}

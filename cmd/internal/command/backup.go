@@ -15,7 +15,7 @@ import (
 	"satchel/cmd/internal/backup"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/store/eventlog"
 )
 
@@ -157,7 +157,7 @@ func (c *Backup) writeKeys(a *app.App) error {
 
 // explainBackup says what is wrong with the folder of a backup and what to do.
 func explainBackup(dir string, err error) error {
-	var held *filelock.HeldError
+	var held *files.HeldError
 	var damaged *backup.DamagedError
 	var bad *eventlog.VerifyError
 	var forked *backup.ForkedError

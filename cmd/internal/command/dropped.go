@@ -12,7 +12,7 @@ import (
 	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -71,7 +71,7 @@ func (c *Dropped) Run(ctx context.Context, a *app.App) error {
 
 func (c *Dropped) print(a *app.App, out *schemas.RecoverReply) {
 	for _, r := range out.Results {
-		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(plaintext.Shown(r.Said()), "\n"))
+		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(language.Shown(r.Said()), "\n"))
 	}
 	for _, id := range out.Missing {
 		fmt.Fprintf(a.Out, "%s: it may not come back: not named, denied, changed or erased\n", id)

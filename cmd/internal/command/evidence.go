@@ -15,7 +15,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/evidence"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/scope"
 )
 
@@ -139,7 +139,7 @@ func (c *Evidence) write(ctx context.Context, a *app.App) (err error) {
 }
 
 func (c *Evidence) save(file []byte) error {
-	if err := atomicfile.Write(c.Out, func(w io.Writer) error { _, err := w.Write(file); return err }); err != nil {
+	if err := files.Write(c.Out, func(w io.Writer) error { _, err := w.Write(file); return err }); err != nil {
 		return fmt.Errorf("write evidence: %w", err)
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/emitters/gateway"
 	"satchel/emitters/gateway/oidc"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/infra/httpclient"
 	"satchel/pipeline/meter"
 	"satchel/schemas"
@@ -166,7 +166,7 @@ func lockTokens(path string) (unlock func(), err error) {
 	}
 	unlock = func() { _ = file.Close() } // which gives the lock back
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		taken, err := filelock.Try(file)
+		taken, err := files.TryLock(file)
 		if err == nil && !taken {
 			return unlock, nil
 		}

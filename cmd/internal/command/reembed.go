@@ -11,8 +11,8 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/embed"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
+	"satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/vector"
@@ -93,7 +93,7 @@ type trial struct {
 	Millis int64   `json:"ms"`
 	Again  float64 `json:"found_again,omitempty"` // mean reciprocal rank at 10
 
-	questions embed.Embedder
+	questions model.Embedder
 	index     *vector.Vectors
 }
 
@@ -122,7 +122,7 @@ func (c *Reembed) try(ctx context.Context, a *app.App) error {
 	}
 	lock, err := a.LockFolder()
 	switch {
-	case errors.Is(err, filelock.ErrHeld):
+	case errors.Is(err, files.ErrHeld):
 		a.Beside = true
 	case err != nil:
 		return err

@@ -14,7 +14,7 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -163,7 +163,7 @@ func bold(a *app.App, text string) string {
 
 // printMarkdown prints a text, with its headings and bold words bright on a terminal.
 func printMarkdown(a *app.App, text string) error {
-	text = plaintext.Shown(text)
+	text = language.Shown(text)
 	if colour(a) {
 		text = Brighten(text)
 	}

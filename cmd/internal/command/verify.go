@@ -13,7 +13,7 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/policies/hold"
@@ -216,7 +216,7 @@ func (c *Rebuild) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	lock, err := a.LockFolder()
-	var held *filelock.HeldError
+	var held *files.HeldError
 	if errors.As(err, &held) {
 		return rebuildRemote(ctx, a, held)
 	}
@@ -250,7 +250,7 @@ func (c *Rebuild) Run(ctx context.Context, a *app.App) error {
 }
 
 // rebuildRemote asks the running process and shows its progress.
-func rebuildRemote(ctx context.Context, a *app.App, running *filelock.HeldError) error {
+func rebuildRemote(ctx context.Context, a *app.App, running *files.HeldError) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://satchel/rebuild?tenant="+url.QueryEscape(a.Tenant), nil)
 	if err != nil {
 		return &config.UsageError{Err: err}

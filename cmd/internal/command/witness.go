@@ -20,8 +20,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/witness"
 	"satchel/emitters/gateway"
-	"satchel/pipeline/infra/atomicfile"
-	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/files"
 )
 
 // Witness is satchel witness.
@@ -53,8 +52,8 @@ func (c *Witness) Run(ctx context.Context, a *app.App) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of the witness: %w", err)
 	}
-	lock, err := filelock.Take(dir, time.Now())
-	var held *filelock.HeldError
+	lock, err := files.TakeLock(dir, time.Now())
+	var held *files.HeldError
 	if errors.As(err, &held) {
 		return config.Usagef("process %d is the witness of %s since %s", held.PID, dir, held.Since.Format(time.RFC3339))
 	}
@@ -95,7 +94,7 @@ func (c *Witness) key(path string) (key, vkey string, err error) {
 		if err != nil {
 			return "", "", config.Usagef("--name %q: a name has no space and no +", c.Name)
 		}
-		err = atomicfile.Write(path, func(w io.Writer) error {
+		err = files.Write(path, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "%s\n%s\n", made, public)
 			return err
 		})

@@ -16,7 +16,7 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/evaluate/measure"
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
@@ -266,7 +266,7 @@ func (s *system) short(tenant string) []string {
 // leastCosine compares the vectors of a model that two indexes have of items with one vector each, and
 // returns how many it has compared and the least cosine of two. It reads each number of a
 // vector as its score against an axis.
-func leastCosine(ctx context.Context, s scope.Scope, of embed.Model, ids []string, one, two vector.Index) (n int, least float64, err error) {
+func leastCosine(ctx context.Context, s scope.Scope, of model.EmbeddingModel, ids []string, one, two vector.Index) (n int, least float64, err error) {
 	least = 1
 	if len(ids) == 0 {
 		return 0, least, nil

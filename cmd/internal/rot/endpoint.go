@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 
 	"satchel/cmd/internal/evaluate/measure"
-	"satchel/pipeline/chat"
+	"satchel/pipeline/model"
 	"satchel/pipeline/token"
 )
 
@@ -28,7 +28,7 @@ func ways() []string { return []string{wayPack, wayFirst, wayMiddle, wayLast, wa
 
 // examiner asks a model of the user's. It is safe for concurrent use.
 type examiner struct {
-	model    chat.Model
+	model    model.Chat
 	context  int // tokens of history
 	answered atomic.Bool
 }
@@ -49,9 +49,9 @@ const instruction = "Answer the question from the notes alone, in one sentence t
 
 // examine asks the model one question with one context. An endpoint that has never answered is an error.
 func (x *examiner) examine(ctx context.Context, q *question, notes string, to reply) (reply, error) {
-	answer, err := x.model.Complete(ctx, chat.Request{MaxTokens: 200, Messages: []chat.Message{
-		{Role: chat.System, Content: instruction},
-		{Role: chat.User, Content: "Notes:\n" + notes + "\n\nQuestion: " + q.text},
+	answer, err := x.model.Complete(ctx, model.ChatRequest{MaxTokens: 200, Messages: []model.ChatMessage{
+		{Role: model.System, Content: instruction},
+		{Role: model.User, Content: "Notes:\n" + notes + "\n\nQuestion: " + q.text},
 	}})
 	switch {
 	case err == nil:

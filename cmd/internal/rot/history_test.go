@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/language"
 )
 
 // shared counts the terms of a question that a text has.
 func shared(question, text string) int {
-	there, n := keyword.Analyze(text), 0
-	terms := keyword.Analyze(question)
+	there, n := language.Analyze(text), 0
+	terms := language.Analyze(question)
 	slices.Sort(terms)
 	for _, term := range slices.Compact(terms) {
 		if slices.Contains(there, term) {

@@ -10,7 +10,7 @@ import (
 
 	"satchel/cmd/internal/bench/corpus"
 	"satchel/cmd/internal/evaluate/measure"
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -89,7 +89,7 @@ func (h *history) spread(set *measure.Set) time.Time {
 // question makes a question of a set's; at has the places of its memories in planted.
 func (h *history) question(labels *measure.Query, number int, at map[string]int) question {
 	q := question{id: labels.Tenant + "/" + labels.ID, text: labels.Text, number: number, labels: labels, relevant: map[string]bool{}, asked: cmp.Or(labels.TS.Time, h.end)}
-	terms, found := keyword.Analyze(labels.Text), map[string]bool{}
+	terms, found := language.Analyze(labels.Text), map[string]bool{}
 	for _, id := range labels.Relevant {
 		i, known := at[labels.Tenant+"\x00"+id]
 		if !known {
@@ -100,7 +100,7 @@ func (h *history) question(labels *measure.Query, number int, at map[string]int)
 			q.place = min(1, max(0, 1-h.end.Sub(e.item.CreatedAt).Seconds()/h.span.Seconds()))
 		}
 		q.relevant[e.item.ID] = true
-		for _, term := range keyword.Analyze(e.text) {
+		for _, term := range language.Analyze(e.text) {
 			if slices.Contains(terms, term) {
 				found[term] = true
 			}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 )
 
 // Plain is what commands print to. It takes away what would command a terminal or
@@ -33,7 +33,7 @@ func (o *Plain) Write(p []byte) (int, error) {
 		}
 	}
 	o.held = bytes.Clone(text[end:])
-	if _, err := io.WriteString(o.W, plaintext.Shown(string(text[:end]))); err != nil {
+	if _, err := io.WriteString(o.W, language.Shown(string(text[:end]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -50,13 +50,13 @@ func Beneath(w io.Writer) io.Writer {
 // Escaped writes the characters of JSON that are not printable as \u escapes: all of them
 // stand in strings.
 func Escaped(text string) string {
-	if plaintext.Shown(text) == text {
+	if language.Shown(text) == text {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
 		s := string(r)
-		if plaintext.Shown(s) == s {
+		if language.Shown(s) == s {
 			b.WriteString(s)
 			continue
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 )
 
 // OneLine puts a text on one line of at most limit characters.
@@ -17,7 +17,7 @@ func OneLine(text string, limit int) string {
 }
 
 // Excerpt is the beginning of a text on one line, fit for a terminal.
-func Excerpt(text string, most int) string { return OneLine(plaintext.Shown(text), most) }
+func Excerpt(text string, most int) string { return OneLine(language.Shown(text), most) }
 
 // Plural says how many there are of something: "1 item", "2 items".
 func Plural(n int, one, many string) string {

@@ -19,7 +19,7 @@ import (
 	"satchel/pipeline/meter"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	"satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/sqlite"
 	"satchel/schemas"
 	asks "satchel/worker/witness"
 )
@@ -37,7 +37,7 @@ func newSatchel(t *testing.T) *satchel {
 	must(t, err)
 	signer, err := note.NewSigner(skey)
 	must(t, err)
-	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "log.db")})
+	db, err := sqlite.OpenLog(t.Context(), sqlite.LogConfig{Path: filepath.Join(t.TempDir(), "log.db")})
 	must(t, err)
 	l, err := eventlog.New(eventlog.Config{Driver: db, Signer: signer, VerifierKey: vkey, Origin: "log.example.org"})
 	must(t, err)

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"satchel/emitters"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -231,7 +231,7 @@ func timeOf(field, value string) (time.Time, error) {
 // oneLine is at most most characters of an item's content without line breaks, 0 for all, behind who said and who wrote it.
 // What is to be quoted, and not followed, is in quotation marks behind words that say so.
 func oneLine(item *schemas.ResultItem, most int) string {
-	text := strings.Join(strings.Fields(plaintext.Shown(item.Content.Text())), " ")
+	text := strings.Join(strings.Fields(language.Shown(item.Content.Text())), " ")
 	if runes := []rune(text); most > 0 && len(runes) > most {
 		text = string(runes[:most]) + "…"
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"satchel/pipeline/infra/sentences"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -20,7 +20,7 @@ func (st *step) plan(_ context.Context, reply *schemas.RoleReply) error {
 // Plan takes a task apart: sentence by sentence, and at every comma or "and" behind which
 // a new question begins. It has at most eight steps; the last one holds the rest.
 func Plan(task string, budget int) *schemas.RolePlan {
-	questions := sentences.Questions(task)
+	questions := language.Questions(task)
 	if whole := strings.TrimSpace(task); len(questions) == 0 && whole != "" {
 		questions = []string{whole}
 	}

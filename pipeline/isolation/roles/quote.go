@@ -12,9 +12,8 @@ import (
 	"unicode"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/days"
 	"satchel/pipeline/infra/vecmath"
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -155,7 +154,7 @@ func (st *step) measure(ctx context.Context, plan []schemas.PlanStep, list []*qu
 	}
 	for _, q := range list {
 		texts, q.words = append(texts, q.text), map[string]bool{}
-		for _, w := range keyword.Analyze(q.said + " " + q.text) {
+		for _, w := range language.Analyze(q.said + " " + q.text) {
 			if !q.words[w] {
 				q.words[w] = true
 				seen[w]++
@@ -167,7 +166,7 @@ func (st *step) measure(ctx context.Context, plan []schemas.PlanStep, list []*qu
 		return &schemas.Error{Code: schemas.CodeEmbedding, Message: "the question and the context could not be embedded"}
 	}
 	for s := range plan {
-		words := keyword.Analyze(plan[s].Question)
+		words := language.Analyze(plan[s].Question)
 		for i, q := range list {
 			q.vector = vectors[len(plan)+i]
 			whole, common := math.SmallestNonzeroFloat64, 0.
@@ -209,10 +208,10 @@ func (st *step) newestFirst(question string, list []*quotation) []*quotation {
 	if len(list) == 0 {
 		return list
 	}
-	if asked := days.Find(question, st.started.In(st.zone())); len(asked) > 0 {
+	if asked := language.FindTimes(question, st.started.In(st.zone())); len(asked) > 0 {
 		return st.daysFirst(asked, list)
 	}
-	words, names := list[0].has(keyword.Analyze(question)), list[0].has(namesIn(question))
+	words, names := list[0].has(language.Analyze(question)), list[0].has(namesIn(question))
 	var later, rest []*quotation
 	for _, q := range list {
 		if q.replaces(list[0]) && len(q.has(names)) == len(names) && float64(len(q.has(words))) >= leastShared*float64(len(words)) {
@@ -227,8 +226,8 @@ func (st *step) newestFirst(question string, list []*quotation) []*quotation {
 
 // daysFirst puts what is of the days that are asked for before what is not. Where what was before or after a day is asked for, none
 // is moved.
-func (st *step) daysFirst(asked []days.Interval, list []*quotation) []*quotation {
-	if slices.ContainsFunc(asked, func(d days.Interval) bool { return d.From.IsZero() || d.To.IsZero() }) {
+func (st *step) daysFirst(asked []language.Interval, list []*quotation) []*quotation {
+	if slices.ContainsFunc(asked, func(d language.Interval) bool { return d.From.IsZero() || d.To.IsZero() }) {
 		return list
 	}
 	var of, rest []*quotation
@@ -244,12 +243,14 @@ func (st *step) daysFirst(asked []days.Interval, list []*quotation) []*quotation
 
 // isOf reports whether a note was made on days, or a text names a day of them. When a document was recorded says nothing of what it
 // says.
-func (q *quotation) isOf(asked []days.Interval, zone *time.Location) bool {
-	if q.note && slices.ContainsFunc(asked, func(d days.Interval) bool { return d.Has(q.made) }) {
+func (q *quotation) isOf(asked []language.Interval, zone *time.Location) bool {
+	if q.note && slices.ContainsFunc(asked, func(d language.Interval) bool { return d.Has(q.made) }) {
 		return true
 	}
-	for _, named := range days.Find(q.text, q.made.In(zone)) {
-		within := func(d days.Interval) bool { return d.Has(named.From) && !named.To.IsZero() && !named.To.After(d.To) }
+	for _, named := range language.FindTimes(q.text, q.made.In(zone)) {
+		within := func(d language.Interval) bool {
+			return d.Has(named.From) && !named.To.IsZero() && !named.To.After(d.To)
+		}
 		if slices.ContainsFunc(asked, within) {
 			return true
 		}
@@ -274,7 +275,7 @@ func namesIn(question string) []string {
 	var out []string
 	for i, w := range strings.Fields(question) {
 		if strings.ContainsFunc(w, func(r rune) bool { return i > 0 && unicode.IsUpper(r) || unicode.IsDigit(r) }) {
-			out = append(out, keyword.Analyze(w)...)
+			out = append(out, language.Analyze(w)...)
 		}
 	}
 	return out
@@ -292,7 +293,7 @@ var (
 func mentions(text string) map[string][]string {
 	out := map[string][]string{}
 	for _, m := range numbered.FindAllStringSubmatch(text, -1) {
-		if noun := keyword.Analyze(m[1]); (len(noun) == 1 || m[1] == "#") && !days.IsName(m[1]) {
+		if noun := language.Analyze(m[1]); (len(noun) == 1 || m[1] == "#") && !language.IsTimeName(m[1]) {
 			kind := strings.Join(noun, "")
 			out[kind] = append(out[kind], strings.ToLower(m[2]))
 		}

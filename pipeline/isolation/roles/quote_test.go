@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"satchel/pipeline/isolation/roles"
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -132,12 +132,12 @@ func TestQuotesWhatThePackFound(t *testing.T) {
 	w.remember(t, slices.Concat(crowd(400), turns, sections(t))...)
 	said := map[string][]string{}
 	for i := range turns {
-		said[turns[i].ID] = keyword.Analyze(turns[i].Speaker + " " + turns[i].Content.Text())
+		said[turns[i].ID] = language.Analyze(turns[i].Speaker + " " + turns[i].Content.Text())
 	}
 	asked, shown, quoted, documents := 0, 0, 0, 0
 	for _, q := range questions {
 		shares := func(id string) bool {
-			return slices.ContainsFunc(keyword.Analyze(q.Text), func(term string) bool { return slices.Contains(said[id], term) })
+			return slices.ContainsFunc(language.Analyze(q.Text), func(term string) bool { return slices.Contains(said[id], term) })
 		}
 		if slices.ContainsFunc(q.Relevant, shares) {
 			continue

@@ -19,8 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"satchel/pipeline/chat/openai"
 	"satchel/pipeline/isolation/roles"
+	"satchel/pipeline/model/remote"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/policies/opa"
@@ -340,7 +340,7 @@ type endpoint struct {
 	bodies []string
 }
 
-func (e *endpoint) open(t *testing.T, say func(payload string) (string, int)) *openai.Model {
+func (e *endpoint) open(t *testing.T, say func(payload string) (string, int)) *remote.Chat {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -360,7 +360,7 @@ func (e *endpoint) open(t *testing.T, say func(payload string) (string, int)) *o
 		fmt.Fprintf(w, `{"model":"m-1","choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":50,"completion_tokens":9}}`, content)
 	}))
 	t.Cleanup(server.Close)
-	m, err := openai.New(openai.Config{URL: server.URL, Model: "m-1", Retries: -1})
+	m, err := remote.NewChat(remote.ChatConfig{URL: server.URL, Model: "m-1", Retries: -1})
 	must(t, err)
 	return m
 }

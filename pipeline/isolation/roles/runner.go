@@ -10,9 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"satchel/pipeline/chat"
-	"satchel/pipeline/embed"
 	"satchel/pipeline/isolation"
+	"satchel/pipeline/model"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -68,9 +67,9 @@ type Config struct {
 	Log       Log
 	Items     items.Store
 	PDP       policies.PDP
-	Embedder  embed.Embedder
+	Embedder  model.Embedder
 
-	Model    chat.Model            // the synthesizer's; nil: it answers with sentences of the context
+	Model    model.Chat            // the synthesizer's; nil: it answers with sentences of the context
 	Deadline time.Duration         // of the model; default 30 s
 	Tokens   func(string) int      // counts what a model is shown; default characters ÷ 4
 	Remote   map[string]RemoteRole // roles that another process plays

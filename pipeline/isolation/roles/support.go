@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -36,7 +36,7 @@ func supported(s *schemas.AnswerSentence, sources []string, task, shown string) 
 		}
 	}
 	known := map[string]bool{}
-	for _, w := range keyword.Analyze(joined + " " + task) {
+	for _, w := range language.Analyze(joined + " " + task) {
 		known[w] = true
 	}
 	said := strings.ToLower(joined + " " + task + " " + shownSpeakers(shown, joined))
@@ -48,7 +48,7 @@ func supported(s *schemas.AnswerSentence, sources []string, task, shown string) 
 	if !opened(s.Text, known, said) {
 		return false
 	}
-	words, common := keyword.Analyze(s.Text), 0
+	words, common := language.Analyze(s.Text), 0
 	for _, w := range words {
 		if known[w] {
 			common++
@@ -101,7 +101,7 @@ func opened(text string, known map[string]bool, said string) bool {
 	if r := []rune(word); len(r) < 2 || !unicode.IsUpper(r[0]) || strings.Contains(openers, " "+lower+" ") {
 		return true
 	}
-	for _, term := range keyword.Analyze(word) {
+	for _, term := range language.Analyze(word) {
 		if !known[term] && !strings.Contains(said, lower) {
 			return false
 		}

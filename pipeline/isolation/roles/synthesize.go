@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"satchel/pipeline/chat"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
+	"satchel/pipeline/model"
 	"satchel/schemas"
 )
 
@@ -65,8 +65,8 @@ func (st *step) ask(ctx context.Context) (*schemas.RoleAnswer, error) {
 		return nil, fmt.Errorf("encode payload: %w", err)
 	}
 	p := parameters{MaxTokens: answerTokens, JSON: true}
-	req := chat.Request{MaxTokens: p.MaxTokens, Temperature: p.Temperature, JSON: p.JSON, Messages: []chat.Message{
-		{Role: chat.System, Content: instructions}, {Role: chat.User, Content: string(shown)},
+	req := model.ChatRequest{MaxTokens: p.MaxTokens, Temperature: p.Temperature, JSON: p.JSON, Messages: []model.ChatMessage{
+		{Role: model.System, Content: instructions}, {Role: model.User, Content: string(shown)},
 	}}
 	invocation, err := st.invocation(st.cfg.Model.Name(), p, req.Messages)
 	if err != nil {
@@ -218,11 +218,11 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 }
 
 // entry is a text of an answer as it stands in the whole.
-func entry(text string) string { return plaintext.Entry(plaintext.Unsigned(plaintext.Shown(text))) }
+func entry(text string) string { return language.ListEntry(language.Unsigned(language.Shown(text))) }
 
 // spoken stands before what a speaker said.
 func spoken(speaker string) string {
-	return strings.Join(strings.Fields(plaintext.Entry(speaker)), " ") + ": "
+	return strings.Join(strings.Fields(language.ListEntry(speaker)), " ") + ": "
 }
 
 // answer returns what was written.

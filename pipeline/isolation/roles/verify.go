@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/pipeline/pii"
 	"satchel/policies"
 	"satchel/schemas"
@@ -237,7 +237,7 @@ func (st *step) speakers() map[string][]string {
 	speakers := map[string][]string{}
 	for i := range st.context.Payload.Results {
 		r := &st.context.Payload.Results[i]
-		by, author, text := plaintext.Unsigned(r.Metadata.Speaker), r.Metadata.Author, st.context.Payload.Text
+		by, author, text := language.Unsigned(r.Metadata.Speaker), r.Metadata.Author, st.context.Payload.Text
 		written := schemas.WrittenBy(by, author)
 		switch {
 		case by != "" && (strings.Contains(text, "] "+by+": ") || strings.Contains(text, "] "+written+": ")):

@@ -12,18 +12,15 @@ import (
 	"time"
 
 	"satchel/pipeline"
-	"satchel/pipeline/embed/static"
 	"satchel/pipeline/isolation/roles"
+	"satchel/pipeline/model/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 	"satchel/pipeline/store/graph"
-	graphsqlite "satchel/pipeline/store/graph/sqlite"
 	"satchel/pipeline/store/items"
-	itemsqlite "satchel/pipeline/store/items/sqlite"
-	keywordmem "satchel/pipeline/store/keyword/inproc"
+	"satchel/pipeline/store/memory"
+	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/policies/opa"
@@ -64,7 +61,7 @@ func open(t testing.TB, change func(*roles.Config)) *world {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
 	w := &world{}
-	db, err := logsqlite.Open(ctx, logsqlite.Config{Path: filepath.Join(dir, "log.db")})
+	db, err := sqlite.OpenLog(ctx, sqlite.LogConfig{Path: filepath.Join(dir, "log.db")})
 	must(t, err)
 	w.log, err = eventlog.New(eventlog.Config{Driver: db, Tail: 16 << 20})
 	must(t, err)
@@ -95,18 +92,18 @@ func open(t testing.TB, change func(*roles.Config)) *world {
 func openIndexes(t testing.TB, dir string) projection.Stores {
 	t.Helper()
 	ctx := context.Background()
-	idb, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: filepath.Join(dir, "items.db")})
+	idb, err := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, idb.Close()) })
-	kw, err := keywordmem.Open(keywordmem.Config{})
+	kw, err := memory.OpenKeyword(memory.KeywordConfig{})
 	must(t, err)
 	t.Cleanup(func() { must(t, kw.Close()) })
 	embedder, err := table()
 	must(t, err)
-	vec, err := vectormem.Open(vectormem.Config{Model: embedder.Model().String()})
+	vec, err := memory.OpenVector(memory.VectorConfig{Model: embedder.Model().String()})
 	must(t, err)
 	t.Cleanup(func() { must(t, vec.Close()) })
-	gdb, err := graphsqlite.Open(ctx, graphsqlite.Config{Path: filepath.Join(dir, "graph.db")})
+	gdb, err := sqlite.OpenGraph(ctx, sqlite.GraphConfig{Path: filepath.Join(dir, "graph.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, gdb.Close()) })
 	return projection.Stores{Items: items.New(idb), Keyword: kw, Vector: vector.New(vec), Graph: graph.New(gdb)}

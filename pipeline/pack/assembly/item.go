@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/plaintext"
+	plaintext "satchel/pipeline/language"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
 )

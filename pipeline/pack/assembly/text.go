@@ -3,7 +3,7 @@ package assembly
 import (
 	"strings"
 
-	"satchel/pipeline/infra/plaintext"
+	plaintext "satchel/pipeline/language"
 	"satchel/pipeline/pack"
 )
 

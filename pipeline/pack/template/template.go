@@ -23,7 +23,7 @@ import (
 	"strings"
 	"time"
 
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -269,7 +269,7 @@ func (t *Template) Apart(text string) string {
 }
 
 // fixed is a text of the template as it is shown: it names no writer of what stands behind it.
-func fixed(text string) string { return plaintext.Unsigned(plaintext.Shown(text)) }
+func fixed(text string) string { return language.Unsigned(language.Shown(text)) }
 
 // parseBuiltIn parses a template that is always there.
 func parseBuiltIn(spec schemas.ContextTemplate) (*Template, error) {

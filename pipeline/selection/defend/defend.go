@@ -12,9 +12,8 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/parallel"
-	"satchel/pipeline/infra/plaintext"
+	"satchel/pipeline/language"
 	"satchel/pipeline/selection/defend/injection"
-	"satchel/pipeline/selection/words"
 	"satchel/schemas"
 )
 
@@ -201,7 +200,7 @@ func (d *Defenses) look(cs []candidate.Candidate) (out []features, fields []fiel
 
 // read looks at a text that was not seen lately.
 func (d *Defenses) read(text string) features {
-	l := features{wording: wordingOf(words.Tokens(text), d.looks.key)}
+	l := features{wording: wordingOf(language.Tokens(text), d.looks.key)}
 	if d.classifier != nil {
 		l.injected = d.classifier.Judge(text)
 	}
@@ -324,12 +323,12 @@ const packStart = 110
 // the number of an item, whatever the marks of a list or a quotation before it. A text about packs has no numbers.
 func isPack(text string) bool {
 	const most = packStart + len(packMark)
-	begins := plaintext.Bare(text[:min(len(text), 4*most)])
+	begins := language.Bare(text[:min(len(text), 4*most)])
 	at := strings.Index(begins[:min(len(begins), most)], packMark)
 	if at < 0 {
 		return false
 	}
-	for line := range strings.Lines(plaintext.Bare(text)[at:]) {
+	for line := range strings.Lines(language.Bare(text)[at:]) {
 		if line = strings.TrimLeft(line, " \t>*-"); len(line) > 2 && line[0] == '[' && line[1] >= '0' && line[1] <= '9' {
 			return true
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/selection/words"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -37,7 +37,7 @@ type versions struct {
 // reading is a text that was taken apart.
 type reading struct {
 	text    string
-	tokens  []words.Token
+	tokens  []language.Token
 	inOrder []uint64 // their hashes, the least first
 }
 
@@ -207,7 +207,7 @@ func (v *versions) equal(of, i int) bool {
 		return false
 	}
 	for n := range a.tokens {
-		if !words.Same(a.token(n), b.token(n)) {
+		if !language.SameTokens(a.token(n), b.token(n)) {
 			return false
 		}
 	}
@@ -219,7 +219,7 @@ func (v *versions) reading(i int) *reading {
 	r, ok := v.read[i]
 	if !ok {
 		text := v.cs[i].Content.Text()
-		tokens := words.Tokens(text)
+		tokens := language.Tokens(text)
 		r = &reading{text, tokens, inOrder(tokens)}
 		v.read[i] = r
 	}
@@ -248,7 +248,7 @@ func (v *versions) revises(of, i int) bool {
 		return false
 	}
 	for n, at := range same {
-		if at >= 0 && !words.Same(old.token(n), now.token(at)) {
+		if at >= 0 && !language.SameTokens(old.token(n), now.token(at)) {
 			same[n] = -1 // their hashes alone are the same
 		}
 	}

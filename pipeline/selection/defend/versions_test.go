@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/selection/words"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -60,8 +60,8 @@ func TestADifferenceIsNeverLost(t *testing.T) {
 		if old.Newer == "" {
 			continue // it is shown whole
 		}
-		differs := words.Of(tc.old)
-		for _, w := range words.Of(old.Difference) {
+		differs := language.Words(tc.old)
+		for _, w := range language.Words(old.Difference) {
 			differs = slices.DeleteFunc(differs, func(d string) bool { return d == w })
 		}
 		if old.Newer != "now" || len(differs) > 0 && tc.old != "approved" && !strings.Contains(tc.now, strings.Join(differs, " ")) || len(old.Difference) >= len(fmt.Sprintf(tc.text, tc.old)) {
@@ -226,7 +226,7 @@ func TestManyAlikeAreCheap(t *testing.T) {
 		seed := maphash.MakeSeed()
 		v := versions{cs: cs, aligner: aligner{left: effort}, equals: map[saying][]int{}, heads: map[statement][]int{}, read: map[int]*reading{}, judge: func(string) bool { return false }}
 		for i := range cs {
-			v.looks = append(v.looks, features{wording: wordingOf(words.Tokens(cs[i].Content.Text()), seed)})
+			v.looks = append(v.looks, features{wording: wordingOf(language.Tokens(cs[i].Content.Text()), seed)})
 		}
 		for i := range cs {
 			v.join(i)
@@ -290,7 +290,7 @@ func common(a, b []uint64) int {
 func TestSketchTellsWhatIsAlike(t *testing.T) {
 	t.Parallel()
 	r, seed := rand.New(rand.NewPCG(5, 6)), maphash.MakeSeed()
-	read := func(w []string) wording { return wordingOf(words.Tokens(strings.Join(w, " ")), seed) }
+	read := func(w []string) wording { return wordingOf(language.Tokens(strings.Join(w, " ")), seed) }
 	missed, compared := 0, 0
 	for range 500 {
 		a, others := make([]string, 10+r.IntN(200)), make([]string, 10+r.IntN(200))

@@ -4,7 +4,7 @@ import (
 	"hash/maphash"
 	"slices"
 
-	"satchel/pipeline/selection/words"
+	"satchel/pipeline/language"
 )
 
 // wording is what a text is compared by. It takes 74 bytes of the cache and has none of the text.
@@ -21,7 +21,7 @@ const (
 	golden   = 0x9e3779b97f4a7c15
 )
 
-func wordingOf(tokens []words.Token, seed maphash.Seed) wording {
+func wordingOf(tokens []language.Token, seed maphash.Seed) wording {
 	var w wording
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -48,7 +48,7 @@ func wordingOf(tokens []words.Token, seed maphash.Seed) wording {
 }
 
 // inOrder returns the hashes of tokens, the least first.
-func inOrder(tokens []words.Token) []uint64 {
+func inOrder(tokens []language.Token) []uint64 {
 	out := hashesOf(tokens)
 	slices.Sort(out)
 	return out
@@ -93,7 +93,7 @@ func differ(a, b []uint64, most int) int {
 }
 
 // hashesOf returns the hashes of tokens in their order.
-func hashesOf(tokens []words.Token) []uint64 {
+func hashesOf(tokens []language.Token) []uint64 {
 	out := make([]uint64, len(tokens))
 	for i := range tokens {
 		out[i] = tokens[i].Hash

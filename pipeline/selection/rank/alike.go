@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"satchel/pipeline/infra/textmemo"
-	"satchel/pipeline/selection/words"
+	"satchel/pipeline/infra/cache"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -22,17 +22,17 @@ const (
 // preferBetter has the signals of the items themselves decide between items that are alike: the better
 // takes the higher score and the earlier place of theirs. The weights are those of the H4R document. Of
 // turns of a conversation, what was said around them has decided; of code and commits, their passages will.
-func (p *Pool) preferBetter(order []int32, req *Request, known *textmemo.Memo[[]uint64]) {
+func (p *Pool) preferBetter(order []int32, req *Request, known *cache.Memo[[]uint64]) {
 	texts := make([][]uint64, len(order)) // hashes of the words that are read, sorted
 	asked := make([]uint64, len(req.Question.words))
 	for i, w := range req.Question.words {
-		asked[i] = words.Hash(w)
+		asked[i] = language.HashWord(w)
 	}
 	wordsOf := func(at int) []uint64 {
 		if texts[at] == nil {
-			text := words.Head(schemas.SearchText(&p.items[order[at]].MemoryItem))
+			text := language.ComparedHead(schemas.SearchText(&p.items[order[at]].MemoryItem))
 			texts[at] = known.Of(text, sortedWords, func() ([]uint64, int) {
-				sorted := words.Hashes(text)
+				sorted := language.HashWords(text)
 				slices.Sort(sorted)
 				return sorted, 8 * cap(sorted)
 			})

@@ -8,11 +8,10 @@ import (
 	"unicode"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/embed"
+	"satchel/pipeline/language"
+	"satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/retrieve"
-	"satchel/pipeline/selection/words"
-	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
 
@@ -21,7 +20,7 @@ import (
 type Meanings interface {
 	// Questions embeds for the vectors that a tenant's searches compare at present. They may be others from one
 	// call to the next: a request asks once.
-	Questions(ctx context.Context, s scope.Scope) embed.Questions
+	Questions(ctx context.Context, s scope.Scope) model.QuestionForm
 }
 
 // WordWeights is what an embedder offers besides [WordVectors] when it knows how much a word tells,
@@ -90,10 +89,10 @@ func (r *Ranker) Terms(text string) []uint64 {
 
 // termsOf returns the hashes of the terms of a text, sorted, each once.
 func termsOf(text string) []uint64 {
-	terms := keyword.Analyze(text)
+	terms := language.Analyze(text)
 	out := make([]uint64, len(terms))
 	for i, term := range terms {
-		out[i] = words.Hash(term)
+		out[i] = language.HashWord(term)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

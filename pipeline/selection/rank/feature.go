@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/selection/words"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -61,7 +61,7 @@ func (r *Ranker) features(q *Question, p *Pool) []Feature {
 	}
 	if q.when {
 		put(FeatureWhen, w.When, func(v *candidate.Visible) float64 {
-			return oneIf(v.IsTurn() && holdsTime(words.Head(v.Content.Text())))
+			return oneIf(v.IsTurn() && holdsTime(language.ComparedHead(v.Content.Text())))
 		})
 	}
 	put(FeatureShort, w.Short, func(v *candidate.Visible) float64 {
@@ -118,7 +118,7 @@ func namedSpeakers(ws, speakers []string) map[string]bool {
 	}
 	var named map[string]bool
 	for _, speaker := range speakers {
-		parts := words.Of(speaker)
+		parts := language.Words(speaker)
 		if len(parts) == 0 || isRole(parts[0]) {
 			continue
 		}

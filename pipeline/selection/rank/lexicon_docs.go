@@ -4,7 +4,7 @@ import (
 	"hash/maphash"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/selection/words"
+	"satchel/pipeline/language"
 )
 
 // Bounds of wordLists.
@@ -56,7 +56,7 @@ func (l *wordLists) keyOf(v *candidate.Visible) (key uint64, position int64) {
 	h.SetSeed(l.seed)
 	h.WriteString(v.Speaker)
 	h.WriteByte(0)
-	h.WriteString(words.Head(v.Content.Text()))
+	h.WriteString(language.ComparedHead(v.Content.Text()))
 	return h.Sum64(), 0
 }
 

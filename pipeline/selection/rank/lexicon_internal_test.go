@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/selection/words"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -194,7 +194,7 @@ func TestLooksAtOnce(t *testing.T) {
 	want := sims(newLexicon(letterVectors{}))
 	for i, record := range records { // one by one, as the words are counted here
 		distinct := map[string]bool{}
-		ws := words.Of("Ana: " + words.Head(record.Content.Text()))
+		ws := language.Words("Ana: " + language.ComparedHead(record.Content.Text()))
 		for _, w := range ws {
 			distinct[w] = true
 		}

@@ -10,8 +10,7 @@ import (
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/parallel"
 	"satchel/pipeline/infra/vecmath"
-	"satchel/pipeline/selection/words"
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/language"
 )
 
 // readPart is how many items a processor reads before it takes more.
@@ -32,7 +31,7 @@ type wordReader struct {
 	rows    [][]int8
 	numbers []int32 // that the lexicon gave them, once it has
 
-	analyzer keyword.Analyzer
+	analyzer language.Analyzer
 
 	seen *sightings // nil before the first item
 }
@@ -73,8 +72,8 @@ func (r *wordReader) read(at int, record *candidate.Visible) {
 			r.words = append(r.words, n)
 		}
 	}
-	words.Each(record.Speaker, word)
-	words.Each(words.Head(record.Content.Text()), word)
+	language.EachWord(record.Speaker, word)
+	language.EachWord(language.ComparedHead(record.Content.Text()), word)
 	r.readings = append(r.readings, reading{at, len(r.words), length})
 }
 
@@ -109,7 +108,7 @@ func (r *wordReader) number(w string) int32 {
 		return n
 	}
 	r.vector = r.l.source.WordVector(r.vector, w)
-	if words.Signed(w) {
+	if language.IsSignedName(w) {
 		standAlone(r.vector, w)
 	}
 	row := make([]int8, (len(r.vector)+vecmath.Lane-1)/vecmath.Lane*vecmath.Lane)
@@ -135,7 +134,7 @@ func (r *wordReader) stem(w string) uint64 {
 // standAlone makes a word's vector one that no other word's is near: what a model reads from parts of a name, as of
 // 1.0.1 and 0.1.0 or of C# and C++, does not say that two are the same.
 func standAlone(vector []float32, word string) {
-	bits := rand.NewPCG(words.Hash(word), uint64(len(word)))
+	bits := rand.NewPCG(language.HashWord(word), uint64(len(word)))
 	length := float32(1 / math.Sqrt(float64(len(vector))))
 	for i := range vector {
 		vector[i] = length

@@ -8,8 +8,8 @@ import (
 
 	"github.com/agnivade/levenshtein"
 
+	"satchel/pipeline/language"
 	"satchel/pipeline/selection/retrieve"
-	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
 
@@ -157,11 +157,11 @@ func (p *Pool) madeUp(q *Question, at []int32) bool {
 		texts.WriteString(text[:min(len(text), namesBytes)])
 		texts.WriteByte('\n')
 	}
-	known := keyword.Analyze(texts.String())
+	known := language.Analyze(texts.String())
 	slices.Sort(known)
 	known = slices.Compact(known)
 	odd = slices.DeleteFunc(odd, func(w int) bool {
-		return slices.ContainsFunc(keyword.Analyze(q.content[w]), func(term string) bool {
+		return slices.ContainsFunc(language.Analyze(q.content[w]), func(term string) bool {
 			return slices.ContainsFunc(known, func(other string) bool { return misspelt(term, other) })
 		})
 	})

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"satchel/pipeline/infra/days"
+	"satchel/pipeline/language"
 	"satchel/pipeline/scope"
-	"satchel/pipeline/selection/words"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -26,7 +25,7 @@ type Question struct {
 	pieces   []int     // by content word, of the vocabulary; nil: nobody knows
 	unread   bool      // the lexicon does not know the script
 	wordless bool      // there is a text, and nothing in it says what it is about
-	days     []days.Interval
+	days     []language.Interval
 	told     bool           // of these days something is told; see toldOf
 	newest   bool           // it asks for the newest
 	all      bool           // it asks for all of the days, whatever it is
@@ -40,12 +39,12 @@ type Question struct {
 // Read reads a question. about is its text without how it asks, kind the type of query, names are
 // other names of what it names, in lower case. cosines are what those of its vector with the items' are of.
 func (r *Ranker) Read(text, about, kind string, names []string, cosines bool, now time.Time) *Question {
-	q := &Question{kind: kind, text: text, words: words.Of(text), names: names, cosines: cosines}
-	q.content, q.distinct = words.Content(words.Of(about))
+	q := &Question{kind: kind, text: text, words: language.Words(text), names: names, cosines: cosines}
+	q.content, q.distinct = language.ContentWords(language.Words(about))
 	q.wordless = len(q.content) == 0 && strings.TrimSpace(text) != ""
-	q.newest, q.zone = days.AsksNewest(text, now), now.Location()
-	q.all = days.AsksAll(text, now)
-	q.days, q.when, q.order = days.Find(text, now), asksWhen(q.words), asksOrder(q.words)
+	q.newest, q.zone = language.AsksNewest(text, now), now.Location()
+	q.all = language.AsksAll(text, now)
+	q.days, q.when, q.order = language.FindTimes(text, now), asksWhen(q.words), asksOrder(q.words)
 	q.why = asksWhy(q.words)
 	q.weigh = r.weighings(text, q.distinct)
 	q.unread = r.lexicon == nil || r.lexicon.source.ReadsWords(about) < mostlyRead
@@ -75,4 +74,4 @@ func (r *Ranker) MeasureWords(ctx context.Context, s scope.Scope, q *Question, p
 func (q *Question) AsksNewest() bool { return q.newest }
 
 // Days are the days that the question names.
-func (q *Question) Days() []days.Interval { return q.days }
+func (q *Question) Days() []language.Interval { return q.days }

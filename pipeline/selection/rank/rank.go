@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/embed"
-	"satchel/pipeline/infra/textmemo"
+	"satchel/pipeline/infra/cache"
+	"satchel/pipeline/model"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/filter"
 	"satchel/pipeline/selection/retrieve"
@@ -31,7 +31,7 @@ import (
 // Config says what a Ranker works with. The zero value works.
 type Config struct {
 	Keyword  keyword.Index  // says how common words are; nil: words are not compared by closeness
-	Embedder embed.Embedder // makes the vectors of the vector retriever; nil: none
+	Embedder model.Embedder // makes the vectors of the vector retriever; nil: none
 
 	Weights  *Weights          // nil: DefaultWeights
 	Disable  []string          // names of features that are switched off
@@ -49,9 +49,9 @@ type Ranker struct {
 	tenants  map[string]string
 	lexicon  *lexicon
 	words    *docFrequency
-	pools    sync.Pool                // of *Pool
-	hashes   *textmemo.Memo[[]uint64] // of what is read of texts: their words, and their terms
-	days     *textmemo.Memo[named]
+	pools    sync.Pool             // of *Pool
+	hashes   *cache.Memo[[]uint64] // of what is read of texts: their words, and their terms
+	days     *cache.Memo[named]
 
 	both, byWords, byMeaning Calibration
 	bothEncoded, byEncoded   Calibration
@@ -77,7 +77,7 @@ const (
 
 // New returns a Ranker.
 func New(cfg Config) (*Ranker, error) {
-	r := &Ranker{cfg: cfg, weights: DefaultWeights(), hashes: textmemo.New[[]uint64](hashBytes), days: textmemo.New[named](dayBytes)}
+	r := &Ranker{cfg: cfg, weights: DefaultWeights(), hashes: cache.NewMemo[[]uint64](hashBytes), days: cache.NewMemo[named](dayBytes)}
 	r.both, r.byWords, r.byMeaning = calibrations()
 	r.bothEncoded, r.byEncoded = encoderCalibrations()
 	if err := r.takeProfiles(cfg); err != nil {

@@ -12,9 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/days"
+	"satchel/pipeline/language"
 	"satchel/pipeline/selection/retrieve"
-	"satchel/pipeline/selection/words"
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
 )
@@ -31,7 +30,7 @@ func TestTimely(t *testing.T) {
 		{"What did she do in June 2022?", "2022-06-15", "2022-07-03"}, {"What did she do yesterday?", "2026-11-27", "2026-11-25"},
 		{"What happened on 18 March?", "2026-03-18", "2025-03-18"}, {"Who won in 2021?", "2021-08-01", "2022-08-01"},
 	} {
-		asked := days.Find(tc.text, now)
+		asked := language.FindTimes(tc.text, now)
 		fits := func(day string) float64 {
 			at, err := time.Parse(time.DateOnly, day)
 			if err != nil {
@@ -44,7 +43,7 @@ func TestTimely(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"May I march in?", "42 items"} {
-		if found := days.Find(text, now); len(found) > 0 {
+		if found := language.FindTimes(text, now); len(found) > 0 {
 			t.Errorf("%q names %v", text, found)
 		}
 	}
@@ -175,7 +174,7 @@ func TestAsksOrder(t *testing.T) {
 		"In which order did I bring up the topics?": true, "list the order in which it happened": true, "in order": true,
 		"What is the timeline of the project": true, "in order to win": false, "who placed the order": false, "the order in the shop": false,
 	} {
-		if got := asksOrder(words.Of(text)); got != want {
+		if got := asksOrder(language.Words(text)); got != want {
 			t.Errorf("%q asks for an order: %t", text, got)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"satchel/pipeline/infra/days"
+	"satchel/pipeline/language"
 )
 
 // AddTimely makes a place for an item that is new and fits the question. It is ranked whatever its
@@ -80,12 +80,12 @@ func (p *Pool) scoresLike(i, other int32) bool {
 }
 
 // newestDay is the day of the newest item that AddTimely made a place for: it is what a question for the newest is about.
-func (p *Pool) newestDay(req *Request) (d days.Interval, ok bool) {
+func (p *Pool) newestDay(req *Request) (d language.Interval, ok bool) {
 	var newest time.Time
 	for _, i := range p.newest {
 		if v := p.items[i]; v != nil && int(i) < req.Found && req.wants(v) && v.CreatedAt.After(newest) {
 			newest = v.CreatedAt
 		}
 	}
-	return days.Of(newest.In(req.Question.zone)), !newest.IsZero()
+	return language.IntervalOf(newest.In(req.Question.zone)), !newest.IsZero()
 }

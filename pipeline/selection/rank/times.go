@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/days"
-	"satchel/pipeline/selection/words"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
 // closeness says how well an item made at t fits days: for a day or a week onDay, for a longer or an
 // open time 1; near a day or a week exp(−days/5), in the month after a month .5, for things are told later.
-func closeness(d days.Interval, t time.Time) float64 {
+func closeness(d language.Interval, t time.Time) float64 {
 	long := d.From.IsZero() || d.To.IsZero() || d.To.Sub(d.From) > 100*day
 	switch {
 	case t.IsZero():
@@ -41,7 +40,7 @@ const (
 
 // timely says how well an item fits the days that a question names: by when it was made, and by the days that it names
 // itself. A date without a year fits each year, the last one best.
-func timely(q *Question, v *candidate.Visible, own func() []days.Interval) float64 {
+func timely(q *Question, v *candidate.Visible, own func() []language.Interval) float64 {
 	best, made := 0., v.CreatedAt
 	if v.Kind == schemas.KindTool {
 		return best // the day on which a tool was recorded says nothing of it
@@ -55,7 +54,7 @@ func timely(q *Question, v *candidate.Visible, own func() []days.Interval) float
 			years := made.Year() - d.From.Year()
 			for _, n := range []int{years - 1, years, years + 1} {
 				if n < 0 {
-					best = max(best, anyYear*closeness(days.Interval{From: d.From.AddDate(n, 0, 0), To: d.To.AddDate(n, 0, 0)}, made))
+					best = max(best, anyYear*closeness(language.Interval{From: d.From.AddDate(n, 0, 0), To: d.To.AddDate(n, 0, 0)}, made))
 				}
 			}
 		}
@@ -111,7 +110,7 @@ func asksWhen(ws []string) bool {
 func holdsTime(text string) bool {
 	var before string
 	found := false
-	words.Each(text, func(w string) {
+	language.EachWord(text, func(w string) {
 		if found {
 			return
 		}
@@ -124,7 +123,7 @@ func holdsTime(text string) bool {
 				found = true
 			}
 		default:
-			if days.IsOnlyName(w) {
+			if language.IsOnlyTimeName(w) {
 				found = true
 			} else if len(w) == 4 && (w[:2] == "19" || w[:2] == "20") && strings.Trim(w, "0123456789") == "" {
 				found = true
@@ -136,16 +135,16 @@ func holdsTime(text string) bool {
 }
 
 // namedDays returns the days that an item names, seen from when it was made in a zone. Long texts name too many.
-func (r *Ranker) namedDays(v *candidate.Visible, zone *time.Location) func() []days.Interval {
+func (r *Ranker) namedDays(v *candidate.Visible, zone *time.Location) func() []language.Interval {
 	text := v.Content.Text()
 	if len(text) > 1000 || !strings.ContainsAny(text, "0123456789") {
 		return nil
 	}
-	return func() []days.Interval {
+	return func() []language.Interval {
 		made := v.CreatedAt.In(zone)
-		from := days.Of(made).From
+		from := language.IntervalOf(made).From
 		read := func() (named, int) {
-			list := days.Find(text, made)
+			list := language.FindTimes(text, made)
 			return named{from, list}, intervalBytes * (1 + cap(list))
 		}
 		known := r.days.Of(text, 0, read)
@@ -159,7 +158,7 @@ func (r *Ranker) namedDays(v *candidate.Visible, zone *time.Location) func() []d
 // named is the days that a text names, seen from a day.
 type named struct {
 	from time.Time // of that day
-	days []days.Interval
+	days []language.Interval
 }
 
 const intervalBytes = 64 // about

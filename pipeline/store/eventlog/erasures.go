@@ -18,7 +18,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
@@ -392,5 +392,5 @@ func appendAt(path string, at int64, data []byte) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil || at > 0 {
 		return err
 	}
-	return atomicfile.SyncFolder(folder)
+	return files.SyncFolder(folder)
 }

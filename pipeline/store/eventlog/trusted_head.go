@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/scope"
 )
 
@@ -114,7 +114,7 @@ func (l *Log) trustHead(ctx context.Context, h Head, signed []byte) error {
 	}
 	err = os.MkdirAll(l.keep, 0o700)
 	if err == nil {
-		err = atomicfile.Write(filepath.Join(l.keep, h.Tenant+headSuffix), func(w io.Writer) error {
+		err = files.Write(filepath.Join(l.keep, h.Tenant+headSuffix), func(w io.Writer) error {
 			_, err := w.Write(signed)
 			return err
 		})

@@ -23,6 +23,4 @@
 // Graph is the portable type: it checks the scope, bounds what is asked and calls a
 // Driver, which never sees a zero scope and never folds: Batch.Fold does. A driver MUST
 // commit the nodes of a batch and the checkpoint in one transaction.
-//
-// Entities finds entity names in a text without a model.
 package graph

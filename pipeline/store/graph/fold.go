@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"satchel/pipeline/store/internal/rowcodec"
+	"satchel/pipeline/store/internal/columns"
 	"satchel/schemas"
 )
 
@@ -40,12 +40,12 @@ const rowVersion = 1
 // Append appends the encoded row.
 func (r *Row) Append(b []byte) []byte {
 	b = binary.AppendUvarint(append(b, rowVersion), uint64(r.Position))
-	b = rowcodec.AppendFacets(b, &r.Facets, "")
-	b = rowcodec.AppendLinks(b, r.Links)
-	b = rowcodec.AppendList(b, r.Entities)
+	b = columns.AppendFacets(b, &r.Facets, "")
+	b = columns.AppendLinks(b, r.Links)
+	b = columns.AppendList(b, r.Entities)
 	b = binary.AppendUvarint(b, uint64(len(r.Added)))
 	for _, a := range r.Added {
-		b = rowcodec.AppendString(rowcodec.AppendString(b, string(a.Rel)), a.To)
+		b = columns.AppendString(columns.AppendString(b, string(a.Rel)), a.To)
 		b = binary.AppendUvarint(b, uint64(a.Position))
 	}
 	return b
@@ -53,7 +53,7 @@ func (r *Row) Append(b []byte) []byte {
 
 // DecodeRow reads what Append wrote; an error wraps ErrCorrupt.
 func DecodeRow(b []byte) (Row, error) {
-	c := rowcodec.NewCursor(string(b))
+	c := columns.NewCursor(string(b))
 	c.Version(rowVersion)
 	r := Row{Position: int64(c.Uvarint())}
 	c.Facets(&r.Facets, "")

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"satchel/pipeline/infra/bytecache"
+	"satchel/pipeline/infra/cache"
 	"satchel/schemas"
 )
 
@@ -26,7 +26,7 @@ type recordKey struct{ tenant, id string }
 // returns. Safe for concurrent use. A nil *records keeps nothing.
 type records struct {
 	mu      sync.RWMutex
-	kept    *bytecache.Cache     // of what appendKept wrote
+	kept    *cache.Cache         // of what appendKept wrote
 	ready   *ready               // decoded ones of kept
 	state   uint64               // number of the last change
 	known   uint64               // of changes up to it, the ids are not known any more
@@ -36,7 +36,7 @@ type records struct {
 
 func newRecords(most int) *records {
 	decoded := min(most/readyShare, readyMost)
-	return &records{kept: bytecache.New(most - decoded), ready: newReady(decoded), changed: map[recordKey]uint64{}, applied: map[string]int64{}}
+	return &records{kept: cache.New(most - decoded), ready: newReady(decoded), changed: map[recordKey]uint64{}, applied: map[string]int64{}}
 }
 
 // Places in what appendKept wrote.

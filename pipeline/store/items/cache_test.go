@@ -9,7 +9,7 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
-	"satchel/pipeline/store/items/sqlite"
+	"satchel/pipeline/store/sqlite"
 	"satchel/schemas"
 	"satchel/test/conformance/itemstest"
 )
@@ -19,8 +19,8 @@ import (
 func TestCacheFollows(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "items.db")
-	open := func() (*sqlite.DB, *items.Items) {
-		db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
+	open := func() (*sqlite.Items, *items.Items) {
+		db, err := sqlite.OpenItems(t.Context(), sqlite.ItemsConfig{Path: path})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"satchel/pipeline/store/internal/rowcodec"
+	"satchel/pipeline/store/internal/columns"
 	"satchel/schemas"
 )
 
@@ -51,17 +51,17 @@ func (h *Metadata) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(h.Position))
 	b = binary.AppendUvarint(b, uint64(h.First))
 	b = binary.AppendUvarint(b, uint64(h.AccessCount))
-	b = rowcodec.AppendTime(b, h.LastAccess)
-	b = rowcodec.AppendString(b, h.SupersededBy)
-	b = rowcodec.AppendLinks(b, h.Added)
+	b = columns.AppendTime(b, h.LastAccess)
+	b = columns.AppendString(b, h.SupersededBy)
+	b = columns.AppendLinks(b, h.Added)
 	b = binary.AppendVarint(b, h.Seq)
 	b = binary.AppendUvarint(b, uint64(h.Terms))
-	b = rowcodec.AppendTime(b, h.Created)
-	b = rowcodec.AppendString(b, h.Session)
-	b = rowcodec.AppendString(b, h.Speaker)
-	b = rowcodec.AppendString(b, h.Role)
+	b = columns.AppendTime(b, h.Created)
+	b = columns.AppendString(b, h.Session)
+	b = columns.AppendString(b, h.Speaker)
+	b = columns.AppendString(b, h.Role)
 	b = binary.AppendUvarint(b, h.novelty)
-	return rowcodec.AppendFacets(b, &h.Facets, h.Session)
+	return columns.AppendFacets(b, &h.Facets, h.Session)
 }
 
 // DecodeMetadata reads what Append wrote; an error wraps ErrCorrupt.
@@ -85,13 +85,13 @@ func DecodeWithoutFacets(b []byte) (Metadata, string, error) {
 // DecodeFacets reads the facets of metadata with that session.
 func DecodeFacets(code, session string) (schemas.Facets, error) {
 	var f schemas.Facets
-	c := rowcodec.NewCursor(code)
+	c := columns.NewCursor(code)
 	c.Facets(&f, session)
 	return f, end(c, "facets")
 }
 
-func openMetadata(b []byte) (Metadata, *rowcodec.Cursor) {
-	c := rowcodec.NewCursor(string(b))
+func openMetadata(b []byte) (Metadata, *columns.Cursor) {
+	c := columns.NewCursor(string(b))
 	version := c.Byte()
 	if version != metadataOldNovelty && version != metadataVersion {
 		c.Fail()

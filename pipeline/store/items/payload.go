@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"satchel/pipeline/store/internal/rowcodec"
+	"satchel/pipeline/store/internal/columns"
 	"satchel/schemas"
 )
 
@@ -47,47 +47,47 @@ func AppendPayload(b []byte, r *schemas.Record) []byte {
 		set(bodyConfidence<<i, p != nil)
 	}
 	b = binary.AppendUvarint(append(b, payloadVersion), flags)
-	b = rowcodec.AppendString(b, string(r.Type))
-	b = rowcodec.AppendString(b, string(r.Kind))
+	b = columns.AppendString(b, string(r.Type))
+	b = columns.AppendString(b, string(r.Kind))
 	for _, s := range [...]string{r.Scope.Tenant, r.Scope.Org, r.Scope.Project} {
-		b = rowcodec.AppendString(b, s)
+		b = columns.AppendString(b, s)
 	}
 	if r.Scope.Session != session {
-		b = rowcodec.AppendString(b, r.Scope.Session)
+		b = columns.AppendString(b, r.Scope.Session)
 	}
-	b = rowcodec.AppendTime(b, r.UpdatedAt)
+	b = columns.AppendTime(b, r.UpdatedAt)
 	b = binary.AppendVarint(b, r.TTL)
 	if d := r.DecayFn; d != nil {
-		b = rowcodec.AppendFloat(rowcodec.AppendFloat(rowcodec.AppendString(b, d.Kind), d.Lambda), d.Days)
+		b = columns.AppendFloat(columns.AppendFloat(columns.AppendString(b, d.Kind), d.Lambda), d.Days)
 	}
 	for _, p := range numbers {
 		if p != nil {
-			b = rowcodec.AppendFloat(b, *p)
+			b = columns.AppendFloat(b, *p)
 		}
 	}
 	b = appendRest(b, r)
-	return rowcodec.AppendString(rowcodec.AppendTime(b, r.RecordedAt), r.Author)
+	return columns.AppendString(columns.AppendTime(b, r.RecordedAt), r.Author)
 }
 
 func appendRest(b []byte, r *schemas.Record) []byte {
 	p := &r.Provenance
-	b = rowcodec.AppendList(rowcodec.AppendString(rowcodec.AppendString(rowcodec.AppendString(b, p.SourceURI), p.Checksum), p.Signer), p.PolicyTags)
-	b = rowcodec.AppendList(b, r.SecurityLabel)
-	b = rowcodec.AppendList(b, r.PIIFlags)
-	b = rowcodec.AppendString(b, r.EmbeddingRef)
-	b = rowcodec.AppendList(b, r.GraphRefs)
-	b = rowcodec.AppendString(b, r.Content.Text())
+	b = columns.AppendList(columns.AppendString(columns.AppendString(columns.AppendString(b, p.SourceURI), p.Checksum), p.Signer), p.PolicyTags)
+	b = columns.AppendList(b, r.SecurityLabel)
+	b = columns.AppendList(b, r.PIIFlags)
+	b = columns.AppendString(b, r.EmbeddingRef)
+	b = columns.AppendList(b, r.GraphRefs)
+	b = columns.AppendString(b, r.Content.Text())
 	if s := r.Summary; s != nil {
-		b = binary.AppendUvarint(rowcodec.AppendString(b, s.Text), uint64(len(s.DroppedSpans)))
+		b = binary.AppendUvarint(columns.AppendString(b, s.Text), uint64(len(s.DroppedSpans)))
 		for _, span := range s.DroppedSpans {
 			b = binary.AppendVarint(binary.AppendVarint(b, int64(span.Start)), int64(span.End))
 		}
 	}
-	b = rowcodec.AppendString(b, r.Category)
-	b = rowcodec.AppendTime(rowcodec.AppendTime(b, r.ValidFrom), r.ValidTo)
-	b = rowcodec.AppendLinks(b, r.Links)
-	b = rowcodec.AppendString(b, r.Signer)
-	return rowcodec.AppendString(b, string(r.Attributes))
+	b = columns.AppendString(b, r.Category)
+	b = columns.AppendTime(columns.AppendTime(b, r.ValidFrom), r.ValidTo)
+	b = columns.AppendLinks(b, r.Links)
+	b = columns.AppendString(b, r.Signer)
+	return columns.AppendString(b, string(r.Attributes))
 }
 
 // DecodeRecord puts a record together from its columns; an error wraps ErrCorrupt.
@@ -101,7 +101,7 @@ func DecodeRecord(id string, tokens int, head, body []byte) (schemas.Record, err
 		AccessCount: h.AccessCount, LastAccess: h.LastAccess, SupersededBy: h.SupersededBy, Facets: h.Facets,
 	}
 	r.ID, r.CreatedAt, r.Seq, r.Speaker, r.Role = id, h.Created, h.Seq, h.Speaker, h.Role
-	c := rowcodec.NewCursor(string(body))
+	c := columns.NewCursor(string(body))
 	version := c.Byte()
 	if version < payloadWithoutAuthor || version > payloadVersion {
 		c.Fail()
@@ -123,7 +123,7 @@ func DecodeRecord(id string, tokens int, head, body []byte) (schemas.Record, err
 	return r, end(c, "body")
 }
 
-func readBody(c *rowcodec.Cursor, r *schemas.Record, session string) {
+func readBody(c *columns.Cursor, r *schemas.Record, session string) {
 	flags := c.Uvarint()
 	r.Type, r.Kind = schemas.MemoryType(c.Str()), schemas.Kind(c.Str())
 	r.Scope = schemas.MemoryScope{Tenant: c.Str(), Org: c.Str(), Project: c.Str(), Session: session}
@@ -148,7 +148,7 @@ func readBody(c *rowcodec.Cursor, r *schemas.Record, session string) {
 	r.RecordedAt = c.Time()
 }
 
-func readRest(c *rowcodec.Cursor, r *schemas.Record, flags uint64) {
+func readRest(c *columns.Cursor, r *schemas.Record, flags uint64) {
 	r.Provenance = schemas.Provenance{SourceURI: c.Str(), Checksum: c.Str(), Signer: c.Str(), PolicyTags: c.List()}
 	r.SecurityLabel, r.PIIFlags = c.List(), c.List()
 	r.EmbeddingRef = c.Str()

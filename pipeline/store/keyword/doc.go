@@ -1,8 +1,7 @@
 // Package keyword is the port of lexical search: BM25 over the words of a tenant's items.
 //
-// It owns the Index interface, the analysis every index and every query share (Analyze,
-// Analyzer, Terms, StopWord), and nothing else; drivers are in its sub-folders and pass
-// keywordtest.Run. Selection searches it, the projector feeds it, and it can be thrown
+// It owns the Index interface. Terms are those of package language. The drivers, memory.Keyword and
+// postgres.Keyword, pass keywordtest.Run. Selection searches it, the projector feeds it, and it can be thrown
 // away at any time: the log rebuilds it.
 //
 // # What an index promises
@@ -31,19 +30,6 @@
 // Documents a filter hides are never returned. N, df, avg and the moments are of the query's
 // population alone. A term that no document of it has counts as if one had it, and without any
 // document avg is TypicalLength.
-//
-// # Analysis
-//
-// Text is brought to Unicode NFKC and cut into words: runs of letters, digits and
-// underscores. Words are lower-cased with full folding (ß is ss, ς is σ); Latin letters
-// lose their diacritics. English stop words are dropped and what consists of a–z is
-// stemmed (Porter). A compound (camelCase, PascalCase, acronyms as in HTTPServer,
-// snake_case, O'Brien) gives itself and then its parts of two letters and more. Signs of names count (Signs, Leads, Joins): C++,
-// C# and .NET are terms, and words that signs join (B-12, 1.0.0) give one term more, b12 and 1.0.0. The endings
-// 's, 're, 've, 'll, 'd and 'm are cut off and words in n't dropped. Han, kana, Hangul, Thai
-// and Lao runs give their bigrams, or the one rune they have. A term longer than 64 bytes
-// keeps its beginning, as do the characters of base64 of which more than 256 follow each other. A text
-// has at most 16,384 different terms: the first. Version changes whenever a text may give other terms than before.
 package keyword
 
 // Version numbers the rules of analysis. A stored index of another version is rebuilt.

@@ -12,7 +12,6 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/policies"
-	"satchel/policies/local"
 	"satchel/policies/opa"
 	"satchel/policies/opa/remote"
 	builtin "satchel/policies/rego"
@@ -169,7 +168,7 @@ func TestOPAProcess(t *testing.T) {
 func killed(t *testing.T, server *testenv.OPAServer, embedded policies.PDP) {
 	t.Helper()
 	strict := open(t, remote.Config{URL: server.URL})
-	standing := local.New(open(t, remote.Config{URL: server.URL}), embedded)
+	standing := policies.NewLocalRules(open(t, remote.Config{URL: server.URL}), embedded)
 	r, s := hundred(), planner(t, "")
 	right, err := embedded.Decide(t.Context(), s, r)
 	if err != nil {

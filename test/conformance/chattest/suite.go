@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"satchel/pipeline/chat"
+	"satchel/pipeline/model"
 )
 
 const secret = "the vault opens at nine"
@@ -21,8 +21,8 @@ type Options struct {
 }
 
 // Run is the suite: open returns a model that asks the endpoint at url.
-func Run(t *testing.T, open func(t *testing.T, url string, o Options) chat.Model) {
-	ask := chat.Request{Messages: []chat.Message{{Role: chat.System, Content: "Be brief."}, {Role: chat.User, Content: secret}}, MaxTokens: 20}
+func Run(t *testing.T, open func(t *testing.T, url string, o Options) model.Chat) {
+	ask := model.ChatRequest{Messages: []model.ChatMessage{{Role: model.System, Content: "Be brief."}, {Role: model.User, Content: secret}}, MaxTokens: 20}
 	t.Run("answers", func(t *testing.T) {
 		t.Parallel()
 		e := Serve(t, func(int, Call) Reply { return Reply{Text: " At nine.\n"} })
@@ -31,7 +31,7 @@ func Run(t *testing.T, open func(t *testing.T, url string, o Options) chat.Model
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := chat.Answer{Text: "At nine.", Model: m.Name(), PromptTokens: 7, AnswerTokens: 3}
+		want := model.ChatAnswer{Text: "At nine.", Model: m.Name(), PromptTokens: 7, AnswerTokens: 3}
 		if got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
@@ -65,7 +65,7 @@ func Run(t *testing.T, open func(t *testing.T, url string, o Options) chat.Model
 		for i := range 16 {
 			wg.Go(func() {
 				text := strings.Repeat("a", i+1)
-				got, err := m.Complete(t.Context(), chat.Request{Messages: []chat.Message{{Role: chat.User, Content: text}}})
+				got, err := m.Complete(t.Context(), model.ChatRequest{Messages: []model.ChatMessage{{Role: model.User, Content: text}}})
 				if err != nil || got.Text != text {
 					t.Errorf("got %q, %v, want %q", got.Text, err, text)
 				}
@@ -75,23 +75,23 @@ func Run(t *testing.T, open func(t *testing.T, url string, o Options) chat.Model
 	})
 }
 
-func errorsOf(t *testing.T, open func(t *testing.T, url string, o Options) chat.Model, ask chat.Request) {
+func errorsOf(t *testing.T, open func(t *testing.T, url string, o Options) model.Chat, ask model.ChatRequest) {
 	hold := make(chan struct{})
 	t.Cleanup(func() { close(hold) })
 	for name, c := range map[string]struct {
 		reply Reply
 		want  error
 	}{
-		"unauthorised":   {Reply{Status: 401, Body: `{"error":{"message":"` + secret + `"}}`}, chat.ErrRefused},
-		"not found":      {Reply{Status: 404, Body: secret}, chat.ErrRefused},
-		"bad request":    {Reply{Status: 400, Body: `{"error":{"message":"` + secret + `","param":"messages"}}`}, chat.ErrRefused},
-		"redirect":       {Reply{Status: 307, Body: secret, Header: map[string]string{"Location": "http://127.0.0.1:1/"}}, chat.ErrRefused},
-		"always failing": {Reply{Status: 500, Body: secret}, chat.ErrUnavailable},
-		"no JSON":        {Reply{Body: secret}, chat.ErrUnavailable},
-		"no choices":     {Reply{Body: `{"choices":[]}`}, chat.ErrUnavailable},
-		"empty":          {Reply{Text: "  "}, chat.ErrUnavailable},
-		"too large":      {Reply{Text: strings.Repeat("x", 2<<20)}, chat.ErrUnavailable},
-		"too slow":       {Reply{Hold: hold}, chat.ErrUnavailable},
+		"unauthorised":   {Reply{Status: 401, Body: `{"error":{"message":"` + secret + `"}}`}, model.ErrRefused},
+		"not found":      {Reply{Status: 404, Body: secret}, model.ErrRefused},
+		"bad request":    {Reply{Status: 400, Body: `{"error":{"message":"` + secret + `","param":"messages"}}`}, model.ErrRefused},
+		"redirect":       {Reply{Status: 307, Body: secret, Header: map[string]string{"Location": "http://127.0.0.1:1/"}}, model.ErrRefused},
+		"always failing": {Reply{Status: 500, Body: secret}, model.ErrChatUnavailable},
+		"no JSON":        {Reply{Body: secret}, model.ErrChatUnavailable},
+		"no choices":     {Reply{Body: `{"choices":[]}`}, model.ErrChatUnavailable},
+		"empty":          {Reply{Text: "  "}, model.ErrChatUnavailable},
+		"too large":      {Reply{Text: strings.Repeat("x", 2<<20)}, model.ErrChatUnavailable},
+		"too slow":       {Reply{Hold: hold}, model.ErrChatUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,7 +109,7 @@ func errorsOf(t *testing.T, open func(t *testing.T, url string, o Options) chat.
 					t.Errorf("error %q holds %q", err, hidden)
 				}
 			}
-			if n := len(e.Calls()); errors.Is(c.want, chat.ErrRefused) && n != 1 {
+			if n := len(e.Calls()); errors.Is(c.want, model.ErrRefused) && n != 1 {
 				t.Errorf("a refusal was asked for %d times", n)
 			}
 		})
@@ -118,15 +118,15 @@ func errorsOf(t *testing.T, open func(t *testing.T, url string, o Options) chat.
 		t.Parallel()
 		ctx, cancel := context.WithCancel(t.Context())
 		e := Serve(t, func(int, Call) Reply { cancel(); return Reply{Hold: hold} })
-		if _, err := open(t, e.URL, Options{}).Complete(ctx, ask); !errors.Is(err, context.Canceled) || errors.Is(err, chat.ErrUnavailable) {
+		if _, err := open(t, e.URL, Options{}).Complete(ctx, ask); !errors.Is(err, context.Canceled) || errors.Is(err, model.ErrChatUnavailable) {
 			t.Errorf("got %v, want %v alone", err, context.Canceled)
 		}
 	})
 	t.Run("no messages", func(t *testing.T) {
 		t.Parallel()
 		e := Serve(t, func(int, Call) Reply { return Reply{Text: "yes"} })
-		if _, err := open(t, e.URL, Options{}).Complete(t.Context(), chat.Request{}); !errors.Is(err, chat.ErrRefused) {
-			t.Errorf("got %v, want %v", err, chat.ErrRefused)
+		if _, err := open(t, e.URL, Options{}).Complete(t.Context(), model.ChatRequest{}); !errors.Is(err, model.ErrRefused) {
+			t.Errorf("got %v, want %v", err, model.ErrRefused)
 		}
 	})
 }

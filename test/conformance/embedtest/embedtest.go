@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"satchel/pipeline/embed"
+	"satchel/pipeline/model"
 )
 
 // tolerance is how far a vector may be from length one, and how far two
@@ -20,11 +20,11 @@ import (
 const tolerance = 1e-3
 
 // Run checks the embedder that open returns; open is called once per subtest.
-func Run(t *testing.T, open func(t *testing.T) embed.Embedder) {
+func Run(t *testing.T, open func(t *testing.T) model.Embedder) {
 	t.Helper()
 	for _, c := range []struct {
 		name  string
-		check func(t *testing.T, e embed.Embedder)
+		check func(t *testing.T, e model.Embedder)
 	}{
 		{"model", checkModel},
 		{"no texts", checkNoTexts},
@@ -58,7 +58,7 @@ func dialogue() []string {
 	}
 }
 
-func mustEmbed(t *testing.T, e embed.Embedder, texts ...string) [][]float32 {
+func mustEmbed(t *testing.T, e model.Embedder, texts ...string) [][]float32 {
 	t.Helper()
 	got, err := e.Embed(t.Context(), texts)
 	if err != nil {
@@ -75,7 +75,7 @@ func mustEmbed(t *testing.T, e embed.Embedder, texts ...string) [][]float32 {
 	return got
 }
 
-func checkModel(t *testing.T, e embed.Embedder) {
+func checkModel(t *testing.T, e model.Embedder) {
 	m := e.Model()
 	if m.Name == "" || m.Revision == "" || m.Dimensions <= 0 {
 		t.Errorf("Model() = %+v, want every field set", m)
@@ -89,12 +89,12 @@ func checkModel(t *testing.T, e embed.Embedder) {
 	}
 }
 
-func checkNoTexts(t *testing.T, e embed.Embedder) {
+func checkNoTexts(t *testing.T, e model.Embedder) {
 	mustEmbed(t, e)
 	mustEmbed(t, e, []string{}...)
 }
 
-func checkUnitLength(t *testing.T, e embed.Embedder) {
+func checkUnitLength(t *testing.T, e model.Embedder) {
 	for i, v := range mustEmbed(t, e, dialogue()...) {
 		if n := length(v); math.Abs(n-1) > tolerance {
 			t.Errorf("vector %d has length %v, want 1", i, n)
@@ -102,7 +102,7 @@ func checkUnitLength(t *testing.T, e embed.Embedder) {
 	}
 }
 
-func checkEmpty(t *testing.T, e embed.Embedder) {
+func checkEmpty(t *testing.T, e model.Embedder) {
 	for i, v := range mustEmbed(t, e, "", "a word", " \t\r\n", "\u00a0\u2003") {
 		if n := length(v); i != 1 && n != 0 {
 			t.Errorf("vector %d of an empty text has length %v, want 0", i, n)
@@ -110,11 +110,11 @@ func checkEmpty(t *testing.T, e embed.Embedder) {
 	}
 }
 
-func checkDeterministic(t *testing.T, e embed.Embedder) {
+func checkDeterministic(t *testing.T, e model.Embedder) {
 	compare(t, mustEmbed(t, e, dialogue()...), mustEmbed(t, e, dialogue()...))
 }
 
-func checkBatch(t *testing.T, e embed.Embedder) {
+func checkBatch(t *testing.T, e model.Embedder) {
 	texts := append(dialogue(), "")
 	var singles [][]float32
 	for _, text := range texts {
@@ -129,7 +129,7 @@ func checkBatch(t *testing.T, e embed.Embedder) {
 	compare(t, mustEmbed(t, e, texts[1], texts[1]), [][]float32{singles[1], singles[1]})
 }
 
-func checkMeaning(t *testing.T, e embed.Embedder) {
+func checkMeaning(t *testing.T, e model.Embedder) {
 	vs := mustEmbed(t, e, dialogue()...)
 	for i := range vs {
 		for j := range i {
@@ -144,7 +144,7 @@ func checkMeaning(t *testing.T, e embed.Embedder) {
 	}
 }
 
-func checkUnusual(t *testing.T, e embed.Embedder) {
+func checkUnusual(t *testing.T, e model.Embedder) {
 	texts := []string{
 		"\x00", "before\x00after", "\xff\xfe", "half a rune \xe4\xbd", "\xed\xa0\x80 surrogate", "\ufffd",
 		"😀", "thanks 🎉🎉 👩‍👩‍👧", "日本語のテキスト", "今天天气很好。", "안녕하세요", "Ελληνικά", "עברית", "ไทย",
@@ -161,7 +161,7 @@ func checkUnusual(t *testing.T, e embed.Embedder) {
 	}
 }
 
-func checkInput(t *testing.T, e embed.Embedder) {
+func checkInput(t *testing.T, e model.Embedder) {
 	texts := dialogue()
 	first := mustEmbed(t, e, texts...)
 	if want := dialogue(); !slices.Equal(texts, want) {
@@ -176,7 +176,7 @@ func checkInput(t *testing.T, e embed.Embedder) {
 	}
 }
 
-func checkCancellation(t *testing.T, e embed.Embedder) {
+func checkCancellation(t *testing.T, e model.Embedder) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	got, err := e.Embed(ctx, dialogue())
@@ -188,7 +188,7 @@ func checkCancellation(t *testing.T, e embed.Embedder) {
 	}
 }
 
-func checkConcurrent(t *testing.T, e embed.Embedder) {
+func checkConcurrent(t *testing.T, e model.Embedder) {
 	want := mustEmbed(t, e, dialogue()...)
 	var wg sync.WaitGroup
 	for range 8 {

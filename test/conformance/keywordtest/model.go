@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"satchel/pipeline/language"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -18,10 +19,10 @@ type model map[string]keyword.Doc
 
 // search scores every document by the formula of package keyword.
 func (m model) search(q keyword.Query) keyword.Result {
-	query := keyword.Analyze(q.Text)
+	query := language.Analyze(q.Text)
 	df, total := map[string]float64{}, 0.0
 	for _, d := range m {
-		terms := keyword.Analyze(d.Text)
+		terms := language.Analyze(d.Text)
 		total += float64(len(terms))
 		slices.Sort(terms)
 		for _, t := range slices.Compact(terms) {
@@ -36,7 +37,7 @@ func (m model) search(q keyword.Query) keyword.Result {
 		if !q.Filter.Match(&d.Facets) {
 			continue
 		}
-		terms, score := keyword.Analyze(d.Text), 0.0
+		terms, score := language.Analyze(d.Text), 0.0
 		for _, t := range query {
 			tf := 0.0
 			for _, u := range terms {

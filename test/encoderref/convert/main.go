@@ -1,7 +1,7 @@
 // Command convert makes the sentence encoder's file of weights from the model as it was
 // published:
 //
-//	go run ./test/encoderref/convert model.safetensors pipeline/embed/encoder/model.bin
+//	go run ./test/encoderref/convert model.safetensors pipeline/model/encoder/model.bin
 //
 // It prints the SHA-256 of both files. The same input gives the same bytes.
 package main

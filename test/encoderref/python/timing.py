@@ -1,6 +1,6 @@
 """Times the encoder beside ONNX Runtime int8, one thread each, in turns, and prints a table.
 
-    go test -c -o encoder.test ./pipeline/embed/encoder
+    go test -c -o encoder.test ./pipeline/model/encoder
     python timing.py encoder.test [--onnx quantised.onnx] [--rounds 8]
 
 Without --onnx the published weights are quantised by the runtime's own dynamic quantisation,

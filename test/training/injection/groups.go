@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/pipeline/embed/encoder"
+	"satchel/pipeline/model/encoder"
 	"satchel/pipeline/selection/defend/injection"
 )
 

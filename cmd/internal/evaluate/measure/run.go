@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"satchel/pipeline/selection/words"
-	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/language"
 )
 
 // Ranked is one place of a ranking.
@@ -172,14 +171,14 @@ func common(q *Query, memories map[string]*Memory) float64 {
 			fmt.Fprintln(&texts, m.Name, m.Text)
 		}
 	}
-	asked, _ := words.Content(words.Of(q.Text))
+	asked, _ := language.ContentWords(language.Words(q.Text))
 	if len(asked) == 0 || texts.Len() == 0 {
 		return 0
 	}
-	there := keyword.Analyze(texts.String())
+	there := language.Analyze(texts.String())
 	n := 0
 	for _, w := range asked {
-		if slices.ContainsFunc(keyword.Analyze(w), func(term string) bool { return slices.Contains(there, term) }) {
+		if slices.ContainsFunc(language.Analyze(w), func(term string) bool { return slices.Contains(there, term) }) {
 			n++
 		}
 	}
@@ -200,12 +199,12 @@ func shown(p Packed, q *Query) float64 {
 
 // Answered is the share of the terms of the question's answer that a text holds.
 func Answered(text string, q *Query) float64 {
-	want := keyword.Analyze(fmt.Sprint(q.Answer))
+	want := language.Analyze(fmt.Sprint(q.Answer))
 	if q.Answer == nil || len(want) == 0 {
 		return 0
 	}
 	there := map[string]bool{}
-	for _, t := range keyword.Analyze(text) {
+	for _, t := range language.Analyze(text) {
 		there[t] = true
 	}
 	n := 0

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"satchel/pipeline/infra/plaintext"
+	plaintext "satchel/pipeline/language"
 )
 
 var (

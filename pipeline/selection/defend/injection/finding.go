@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/pipeline/infra/plaintext"
+	plaintext "satchel/pipeline/language"
 )
 
 // Finding is what the classifier makes of a text.

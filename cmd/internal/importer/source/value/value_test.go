@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"satchel/pipeline/embed/static"
+	"satchel/pipeline/model/static"
 	"satchel/schemas"
 )
 

@@ -1,4 +1,0 @@
-package atomicfile
-
-// SyncFolder does nothing: NTFS journals its folders.
-func SyncFolder(string) error { return nil }

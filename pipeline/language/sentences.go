@@ -1,0 +1,101 @@
+// It says where sentences end: where Unicode's text segmentation (UAX #29)
+// says so, in any script, and at line ends, but not after an abbreviation, an initial or a
+// number of up to three digits that begins a sentence, not within a German date, and not before
+// a small letter. It is the one
+// place that does, for what is summarised, compacted and quoted. Blocks says what stands together
+// in documents and code.
+
+package language
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/sentences"
+
+	"satchel/schemas"
+)
+
+// Split returns the sentences and lines of a text, in order: spans of bytes without white
+// space around them, which hold everything but white space.
+func Sentences(text string) []schemas.Span {
+	var out []schemas.Span
+	start := 0
+	for line := range strings.Lines(text) {
+		for from, to := range SentencesOfLine(line) {
+			out = append(out, schemas.Span{Start: start + from, End: start + to})
+		}
+		start += len(line)
+	}
+	return out
+}
+
+// InLine yields the sentences of a line that is not broken further, as Split does.
+func SentencesOfLine(line string) func(yield func(from, to int) bool) {
+	return func(yield func(from, to int) bool) {
+		begin, counted, marks := 0, 0, 0 // marks of emphasis are between begin and counted
+		segments := sentences.FromString(line)
+		for segments.Next() {
+			end := max(begin, segments.End())
+			if end > counted {
+				marks, counted = marks+strings.Count(line[counted:end], "**"), end
+			}
+			if strings.HasPrefix(line[end:], "**") && marks%2 == 1 {
+				end += 2 // the emphasis ends with the sentence
+			}
+			from, to := TrimSpan(line, begin, end)
+			if end < len(line) && goesOn(line[from:to], line[end:]) {
+				continue
+			}
+			begin, counted, marks = end, end, 0
+			if from < to && !yield(from, to) {
+				return
+			}
+		}
+	}
+}
+
+// Trim narrows a span to what is not white space.
+func TrimSpan(text string, from, to int) (int, int) {
+	from = to - len(strings.TrimLeftFunc(text[from:to], unicode.IsSpace))
+	return from, from + len(strings.TrimRightFunc(text[from:to], unicode.IsSpace))
+}
+
+// goesOn reports whether a piece is no sentence yet.
+func goesOn(piece, rest string) bool {
+	if next, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " \"'“‘([")); unicode.IsLower(next) {
+		return true
+	}
+	before, ok := strings.CutSuffix(piece, ".")
+	if !ok {
+		return false
+	}
+	if len(before) <= 3 && strings.Trim(before, "0123456789") == "" {
+		return true
+	}
+	word := strings.TrimLeft(before[strings.LastIndexAny(before, " \u00a0(\"'“‘")+1:], "[")
+	if r, size := utf8.DecodeRuneInString(word); size == len(word) && unicode.IsUpper(r) && word != "I" {
+		return true
+	}
+	return abbreviation(strings.ToLower(word)) || word != "" && len(word) <= 2 && strings.Trim(word, "0123456789") == "" && germanMonth(strings.TrimLeft(rest, " \t\u00a0"))
+}
+
+func germanMonth(text string) bool {
+	for _, month := range []string{"Jan", "Feb", "Mär", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez"} {
+		if strings.HasPrefix(text, month) {
+			return true
+		}
+	}
+	return false
+}
+
+func abbreviation(word string) bool {
+	switch word {
+	case "mr", "mrs", "ms", "dr", "prof", "st", "no", "nr", "vs", "cf", "al", "etc", "e.g", "i.e", "approx", "fig", "eq", "vol", "pp", "p", "jr", "sr", "inc",
+		"gen", "col", "sgt", "capt", "lt", "rev", "hon", "u.s", "u.k", "ph.d", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
+		"bzw", "z.b", "d.h", "ca", "nº", "núm", "art", "sec", "dept", "est", "incl", "max", "min", "ref":
+		return true
+	}
+	return false
+}

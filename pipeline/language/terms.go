@@ -1,0 +1,404 @@
+package language
+
+import (
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Bounds of what is read of a text. A longer term keeps its beginning, and so does a longer run of
+// characters of base64 without a blank, which nobody looks for; further terms are left out.
+const (
+	maxTerm  = 64       // bytes
+	maxRun   = 256      // bytes
+	maxTerms = 16 << 10 // different ones
+)
+
+// Analyze returns the terms of text in order: for every word its stem unless it is a
+// stop word, followed, when the word is a compound, by the stems of its parts. It is
+// the one analysis every index and every query uses; see the package comment for its rules.
+func Analyze(text string) []string {
+	var a Analyzer
+	a.Analyze(text)
+	out := make([]string, a.Len())
+	for i := range out {
+		out[i] = string(a.Term(i))
+	}
+	return out
+}
+
+// Terms returns the number of stemmed non-stop words of text, compounds counted once.
+// It is the length that neighbour damping divides by.
+func CountTerms(text string) int {
+	var a Analyzer
+	a.Analyze(text)
+	return a.Words()
+}
+
+// Analyzer is Analyze without its allocations: it keeps its buffers between calls.
+// The zero value works. It is not safe for concurrent use.
+type Analyzer struct {
+	terms []byte // the terms, one after another
+	ends  []uint32
+	words int
+
+	folded []byte // the normalised text
+	word   []byte // the word being read, lower-cased
+	cuts   []int  // where word's parts begin, the first (0) left out
+	spare  []int  // for the next cuts
+	plain  bool   // word holds only a–z so far
+	upper  bool   // the last rune of word was upper case
+	lower  bool   // the last rune of word was lower case or a digit
+	dotted bool   // a dot leads word
+	chain  chain
+}
+
+// Analyze replaces the terms a holds by those of text.
+func (a *Analyzer) Analyze(text string) {
+	a.terms, a.ends, a.words = a.terms[:0], a.ends[:0], 0
+	a.reset()
+	a.dotted = false
+	a.chain = chain{text: a.chain.text[:0]}
+	if ascii(text) {
+		a.folded = append(a.folded[:0], text...)
+	} else {
+		a.folded = norm.NFKC.AppendString(a.folded[:0], text)
+	}
+	a.read(a.folded)
+	if len(a.ends) > maxTerms {
+		a.limit()
+	}
+}
+
+// limit keeps the first different terms, wherever they stand.
+func (a *Analyzer) limit() {
+	seen := make(map[string]struct{}, maxTerms)
+	ends, start, kept := a.ends[:0], uint32(0), 0
+	for _, end := range a.ends {
+		term := a.terms[start:end]
+		start = end
+		if _, known := seen[string(term)]; !known {
+			if len(seen) == maxTerms {
+				continue
+			}
+			seen[string(term)] = struct{}{}
+		}
+		kept += copy(a.terms[kept:], term)
+		ends = append(ends, uint32(kept))
+	}
+	a.terms, a.ends = a.terms[:kept], ends
+	a.words = min(a.words, len(ends))
+}
+
+// Len returns the number of terms.
+func (a *Analyzer) Len() int { return len(a.ends) }
+
+// Words returns the number of words among the terms: parts of compounds are not counted.
+func (a *Analyzer) Words() int { return a.words }
+
+// Term returns the i-th term. It is valid until the next Analyze and must not be changed.
+func (a *Analyzer) Term(i int) []byte {
+	start := uint32(0)
+	if i > 0 {
+		start = a.ends[i-1]
+	}
+	return a.terms[start:a.ends[i]:a.ends[i]]
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *Analyzer) reset() {
+	a.word, a.cuts = a.word[:0], a.cuts[:0]
+	a.plain, a.upper, a.lower = true, false, false
+}
+
+// cut marks that a part begins here.
+func (a *Analyzer) cut() {
+	n := len(a.word)
+	if n > 0 && (len(a.cuts) == 0 || a.cuts[len(a.cuts)-1] != n) {
+		a.cuts = append(a.cuts, n)
+	}
+}
+
+// read reads normalised text.
+func (a *Analyzer) read(text []byte) {
+	run := 0 // where the run of characters of base64 begins that is read
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			if !base64[c] {
+				run = i + 1
+			} else if i-run >= maxRun {
+				a.flush()
+				for i < len(text) && base64[text[i]] {
+					i++
+				}
+				continue
+			}
+			a.readByte(c, text, i)
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(text[i:])
+		if unspaced(r) {
+			a.flush()
+			i += a.bigrams(text[i:])
+			run = i
+			continue
+		}
+		i += n
+		run = i
+		a.readRune(r, text[i:])
+	}
+	a.flush()
+}
+
+// base64 are the characters of its standard and its URL alphabet.
+var base64 = base64Table()
+
+func base64Table() (t [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=") {
+		t[c] = true
+	}
+	return t
+}
+
+// readByte reads c, the byte of text at i.
+func (a *Analyzer) readByte(c byte, text []byte, i int) {
+	rest := text[i+1:]
+	switch {
+	case 'a' <= c && c <= 'z':
+		a.word = append(a.word, c)
+		a.upper, a.lower = false, true
+	case 'A' <= c && c <= 'Z':
+		if a.lower || a.upper && twoLower(rest) {
+			a.cut()
+		}
+		a.word = append(a.word, c+'a'-'A')
+		a.upper, a.lower = true, false
+	case '0' <= c && c <= '9':
+		a.word = append(a.word, c)
+		a.plain, a.upper, a.lower = false, false, true
+	case len(a.word) == 0:
+		a.dotted = LeadsSign(text, i)
+	case c == '\'' && letterNext(rest):
+		a.apostrophe()
+	case c == '_':
+		a.underscore()
+	case JoinsWords(text, i, a.chain.sign):
+		a.join(c)
+	default:
+		if a.plain {
+			if n := CountSigns(a.word, text[i:]); n > 0 {
+				a.word = append(a.word, text[i:i+n]...)
+				a.plain = false
+			}
+		}
+		a.flush()
+	}
+}
+
+// apostrophe keeps the apostrophe as a byte no letter uses; flush settles what it meant.
+func (a *Analyzer) apostrophe() {
+	a.word = append(a.word, '\'')
+	a.plain, a.upper, a.lower = false, false, false
+}
+
+func (a *Analyzer) underscore() {
+	a.word = append(a.word, '_')
+	a.plain, a.upper, a.lower = false, false, false
+	a.cut()
+}
+
+// flush emits the word that was read, its parts and the chain it ends, and begins a new one.
+func (a *Analyzer) flush() {
+	if len(a.word) > 0 {
+		a.flushWord()
+		a.endChain()
+	}
+	a.dotted = false
+}
+
+// flushWord emits the word that was read and its parts, and begins a new one.
+func (a *Analyzer) flushWord() {
+	a.chain.add(a.word)
+	if a.dotted {
+		a.emitDotted()
+	}
+	if a.plain && len(a.cuts) == 0 {
+		a.emit(a.word, true, true)
+	} else {
+		a.flushCompound()
+	}
+	a.reset()
+}
+
+func (a *Analyzer) flushCompound() {
+	w := trimUnderscores(a.word)
+	if i := slices.Index(w, '\''); i >= 0 {
+		w = a.removeApostrophes(w, i)
+	}
+	if len(w) == 0 {
+		return
+	}
+	plain := onlyLetters(w)
+	a.emit(w, plain, true)
+	start := 0
+	for _, c := range a.cuts {
+		if c < len(w) {
+			a.part(w[start:c])
+			start = c
+		}
+	}
+	if start > 0 {
+		a.part(w[start:])
+	}
+}
+
+// removeApostrophes removes the apostrophes of w, the first at i: endings ('s, 're, n't and the
+// like) go with what they stand for, any other apostrophe leaves two parts (O'Brien).
+func (a *Analyzer) removeApostrophes(w []byte, i int) []byte {
+	last := len(w) - 1
+	for w[last] != '\'' {
+		last--
+	}
+	switch ending := w[last+1:]; {
+	case IsContracted(ending):
+		w = w[:last]
+	case last > 0 && string(w[last-1:]) == "n't":
+		return nil // don't, can't, isn't: all stop words
+	}
+	kept, old := i, a.cuts
+	cuts := old
+	a.cuts = a.spare[:0]
+	for at := i; at < len(w); at++ {
+		for len(cuts) > 0 && cuts[0] <= at { // a cut before i stays, one behind moves
+			a.cuts = append(a.cuts, cuts[0]-(at-kept))
+			cuts = cuts[1:]
+		}
+		if w[at] != '\'' {
+			w[kept] = w[at]
+			kept++
+		} else if kept > 0 {
+			a.cuts = append(a.cuts, kept)
+		}
+	}
+	a.spare = old
+	a.cuts = slices.Compact(a.cuts)
+	return w[:kept]
+}
+
+func trimUnderscores(w []byte) []byte {
+	for len(w) > 0 && w[len(w)-1] == '_' {
+		w = w[:len(w)-1]
+	}
+	return w
+}
+
+// part emits a part of a compound; one letter alone says nothing.
+func (a *Analyzer) part(p []byte) {
+	p = trimUnderscores(p)
+	if utf8.RuneCount(p) > 1 {
+		a.emit(p, onlyLetters(p), false)
+	}
+}
+
+func onlyLetters(w []byte) bool {
+	for _, c := range w {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return true
+}
+
+// emit adds w as a term unless it is a stop word; English words (only a–z) are stemmed.
+func (a *Analyzer) emit(w []byte, english, whole bool) {
+	if english && stopWord(w) {
+		return
+	}
+	w = clip(w)
+	at := len(a.terms)
+	a.terms = append(a.terms, w...)
+	if english {
+		a.terms = a.terms[:at+stem(a.terms[at:])]
+	}
+	a.ends = append(a.ends, uint32(len(a.terms)))
+	if whole {
+		a.words++
+	}
+}
+
+func clip(w []byte) []byte {
+	if len(w) <= maxTerm {
+		return w
+	}
+	n := maxTerm
+	for n > 0 && !utf8.RuneStart(w[n]) {
+		n--
+	}
+	return w[:n]
+}
+
+// readRune reads a rune that is not ASCII.
+func (a *Analyzer) readRune(r rune, rest []byte) {
+	switch {
+	case (r == '’' || r == 'ʼ') && len(a.word) > 0 && letterNext(rest):
+		a.apostrophe()
+	case r == 'ʼ': // Unicode calls it a letter
+		a.flush()
+	case unicode.IsUpper(r) || unicode.IsTitle(r):
+		if a.lower || a.upper && twoLower(rest) {
+			a.cut()
+		}
+		a.append(unicode.ToLower(r))
+		a.upper, a.lower = true, false
+	case unicode.IsLetter(r):
+		a.append(r)
+		a.upper, a.lower = false, unicode.IsLower(r)
+	case unicode.IsNumber(r):
+		a.append(r)
+		a.upper, a.lower = false, true
+	case unicode.IsMark(r):
+		if len(a.word) > 0 && !latinEnd(a.word) {
+			a.append(r)
+		}
+	case r == '\u00ad' || r == '\u200c' || r == '\u200d' || r == '\u2060' || r == '\ufeff':
+		// invisible inside a word
+	default:
+		a.flush()
+	}
+}
+
+// append adds a lower-case rune in its folded form.
+func (a *Analyzer) append(r rune) {
+	if r < utf8.RuneSelf {
+		a.word = append(a.word, byte(r))
+		a.plain = a.plain && 'a' <= r && r <= 'z'
+		return
+	}
+	n := len(a.word)
+	a.word = appendFolded(a.word, r)
+	a.plain = a.plain && onlyLetters(a.word[n:])
+}
+
+func letterNext(rest []byte) bool {
+	r, _ := utf8.DecodeRune(rest)
+	return unicode.IsLetter(r)
+}
+
+// twoLower reports whether rest begins with two lower-case letters: then the capital
+// before it opens a part (HTTPServer), otherwise it belongs to the acronym (URLs).
+func twoLower(rest []byte) bool {
+	r, n := utf8.DecodeRune(rest)
+	next, _ := utf8.DecodeRune(rest[n:])
+	return unicode.IsLower(r) && unicode.IsLower(next)
+}

@@ -1,0 +1,11 @@
+//go:build !noencoder
+
+package encoder
+
+import _ "embed"
+
+//go:embed model.bin
+var encoderModel string
+
+// modelFile returns the weights in the binary.
+func modelFile() string { return encoderModel }

@@ -1,0 +1,255 @@
+// Keyword is the embedded keyword index: BM25 in memory, one index per tenant.
+//
+// It owns the snapshot files under Config.Dir, one per tenant, and nothing else. A
+// tenant is loaded from its snapshot when it is first asked for and written back when it
+// is evicted, at Close, every Config.SnapshotEvery changes and by Scrub. A snapshot is
+// replaced as a whole and carries its checkpoint and a SHA-256; one that is missing,
+// damaged or of another version leaves the tenant empty at checkpoint 0, and the
+// projector replays the log. Of a tenant without a snapshot and without changes nothing is
+// kept. Text is never kept, only terms; a snapshot holds no term,
+// id, label or session that only removed documents had.
+//
+// Scores, statistics and moments are exact. In a tenant with more documents than
+// Config.CommonFrom, query terms that more than Config.CommonShare of them have are left
+// out unless the query has no other.
+//
+// Readers wait for a writer only while it adds up to 64 documents or swaps in a
+// compacted copy, never while it analyses text, compacts or writes a snapshot.
+
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/internal/columns"
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+// ErrClosed is returned by every call after Close.
+var ErrKeywordClosed = errors.New("keyword index is closed")
+
+// ErrLost is returned while a tenant's snapshot turned out to be damaged after its checkpoint
+// was read: the tenant begins anew, and who applies changes reads its checkpoint again first.
+var ErrKeywordLost = errors.New("keyword snapshot is damaged, and the index begins anew")
+
+// ErrOrder is returned by Apply when positions fall or pass upTo.
+var ErrOrder = errors.New("changes are not in order of position")
+
+// Config configures an Index. The zero value works: everything stays in memory.
+type KeywordConfig struct {
+	Dir           string  // folder of the snapshots; "": none, and no tenant is evicted
+	MemoryBytes   int64   // evict the tenants used longest ago beyond this; 0: no limit. Tenants in use and the one used last stay
+	SnapshotEvery int     // changes between snapshots of a tenant, or a quarter of its documents if that is more; 0: 100,000, negative: only at eviction and Close
+	K1            float64 // BM25's term saturation; 0: 1.2
+	B             float64 // BM25's length normalisation; 0: 0.75, negative: none
+	CommonShare   float64 // share of documents that makes a term common; 0: 0.1
+	CommonFrom    int     // documents from which common terms are left out; 0: 50,000, negative: always
+
+	// OnError is told what went wrong beside a call that goes on without it: a damaged
+	// snapshot was ignored, one could not be written. It may be nil. Errors name the
+	// tenant, never content. It may be called from several goroutines at once and MUST NOT
+	// call the index.
+	OnError func(tenant string, err error)
+}
+
+func (c *KeywordConfig) defaults() {
+	if c.SnapshotEvery == 0 {
+		c.SnapshotEvery = 100_000
+	}
+	if c.K1 == 0 {
+		c.K1 = 1.2
+	}
+	if c.B == 0 {
+		c.B = .75
+	}
+	c.B = max(c.B, 0)
+	if c.CommonShare == 0 {
+		c.CommonShare = .1
+	}
+	if c.CommonFrom == 0 {
+		c.CommonFrom = 50_000
+	}
+	if c.OnError == nil {
+		c.OnError = func(string, error) {}
+	}
+}
+
+// Validate reports what in c cannot be.
+func (c *KeywordConfig) Validate() error {
+	switch {
+	case c.MemoryBytes < 0:
+		return fmt.Errorf("memory_bytes %d: must not be negative", c.MemoryBytes)
+	case c.K1 < 0:
+		return fmt.Errorf("k1 %v: must not be negative", c.K1)
+	case c.B > 1:
+		return fmt.Errorf("b %v: must be at most 1", c.B)
+	case c.CommonShare < 0 || c.CommonShare > 1:
+		return fmt.Errorf("common_share %v: must be between 0 and 1", c.CommonShare)
+	}
+	return nil
+}
+
+// Index is a keyword.Index. It is safe for concurrent use.
+type Keyword struct {
+	cfg     KeywordConfig
+	mem     *sharedIndex[*keywordState, keyword.Change]
+	scratch sync.Pool
+}
+
+var (
+	_ keyword.Index = (*Keyword)(nil)
+	_ keyword.Batch = (*Keyword)(nil)
+)
+
+// Open returns an index over the snapshots in cfg.Dir, which it creates.
+func OpenKeyword(cfg KeywordConfig) (*Keyword, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("open keyword index: %w", err)
+	}
+	cfg.defaults()
+	mem, err := openShared(sharedConfig[*keywordState, keyword.Change]{
+		Name: "keyword", Dir: cfg.Dir, Ext: ".kw", Kind: fmt.Sprint("keyword ", keyword.Version), MemoryBytes: cfg.MemoryBytes, SnapshotEvery: cfg.SnapshotEvery,
+		New: newKeywordState, Position: func(c *keyword.Change) int64 { return c.Position },
+		Encode: encodeState, Decode: readKeyword, OnError: cfg.OnError, Closed: ErrKeywordClosed, Lost: ErrKeywordLost,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open keyword index: %w", err)
+	}
+	x := &Keyword{cfg: cfg, mem: mem}
+	x.scratch.New = func() any { return &scratch{seen: map[uint32]int{}} }
+	return x, nil
+}
+
+// Close waits for calls under way, writes the snapshots that are not current and
+// releases the memory. Further calls return ErrClosed.
+func (x *Keyword) Close() error { return x.mem.Close() }
+
+// Apply adds and removes documents. See keyword.Index.
+func (x *Keyword) Apply(ctx context.Context, s scope.Scope, changes []keyword.Change, upTo int64) error {
+	err := inOrder(changes, upTo)
+	if err == nil {
+		err = x.mem.Apply(ctx, s, changes, upTo)
+	}
+	return failed("apply keyword changes", err)
+}
+
+// Evict puts a tenant out of memory that nobody uses; it is loaded again when it is asked for.
+func (x *Keyword) Evict(_ context.Context, s scope.Scope) error {
+	return failed("evict keywords", x.mem.Evict(s))
+}
+
+// Checkpoint returns the position up to which changes are in the index, 0 for none. A tenant
+// that is not in memory stays out of it. After ErrLost it has to be called before Apply.
+func (x *Keyword) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
+	at, err := x.mem.Checkpoint(ctx, s)
+	return at, failed("read keyword checkpoint", err)
+}
+
+// Search returns the best hits. See keyword.Index.
+func (x *Keyword) Search(ctx context.Context, s scope.Scope, q keyword.Query) (keyword.Result, error) {
+	results, err := x.SearchEach(ctx, s, q, []schemas.Filter{q.Filter})
+	if err != nil {
+		return keyword.Result{}, err
+	}
+	return results[0], nil
+}
+
+// SearchEach is Search under each of the filters: the postings are read once for every
+// eight of them. See keyword.Batch.
+func (x *Keyword) SearchEach(ctx context.Context, s scope.Scope, q keyword.Query, filters []schemas.Filter) ([]keyword.Result, error) {
+	if q.Limit < 0 || q.Limit > keyword.MaxLimit {
+		return nil, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, keyword.MaxLimit)
+	}
+	results := make([]keyword.Result, 0, len(filters))
+	err := x.view(ctx, s, func(st *keywordState, sc *scratch) error {
+		for some := range slices.Chunk(filters, columns.MaxFilters) {
+			p := st.prepare(&x.cfg, &q, some, sc)
+			found, err := st.search(ctx, &p, len(some), q.Limit, sc)
+			if err != nil {
+				return err
+			}
+			results = append(results, found...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search keywords: %w", err)
+	}
+	return results, nil
+}
+
+// Score returns the query's score of each id. See keyword.Index.
+func (x *Keyword) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids []string) (scores []float64, err error) {
+	err = x.view(ctx, s, func(st *keywordState, sc *scratch) error {
+		p := st.prepare(&x.cfg, &q, []schemas.Filter{q.Filter}, sc)
+		scores = st.score(&p, ids, sc)
+		return nil
+	})
+	return scores, failed("score keywords", err)
+}
+
+// ScoreTexts returns the score of documents of these texts. See keyword.Index.
+func (x *Keyword) ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query, texts []string) (scores []float64, err error) {
+	err = x.view(ctx, s, func(st *keywordState, sc *scratch) error {
+		p := st.prepare(&x.cfg, &q, []schemas.Filter{q.Filter}, sc)
+		scores = make([]float64, len(texts))
+		if p.docs == 0 {
+			return nil // there is no population
+		}
+		unseen := st.unseen(&p, &q, sc)
+		for i, text := range texts {
+			scores[i] = st.scoreText(&p, unseen, text, sc)
+		}
+		return nil
+	})
+	return scores, failed("score texts", err)
+}
+
+// view calls fn with the tenant's state, which stays as it is meanwhile.
+func (x *Keyword) view(ctx context.Context, s scope.Scope, fn func(*keywordState, *scratch) error) error {
+	t, err := x.mem.Acquire(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer x.mem.Release(t)
+	sc := x.scratch.Get().(*scratch)
+	defer x.scratch.Put(sc)
+	defer t.RUnlock()
+	return fn(t.RLock(), sc)
+}
+
+// Digest returns the SHA-256 of the tenant's documents: see state.Digest for its preimage.
+func (x *Keyword) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
+	sum, err := x.mem.Digest(ctx, s)
+	return sum, failed("digest keywords", err)
+}
+
+// Remaining counts which of the items the index holds; an erasure asks it.
+func (x *Keyword) Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error) {
+	n, err := x.mem.Remaining(ctx, s, ids)
+	return n, failed(fmt.Sprintf("count what is left of %d items", len(ids)), err)
+}
+
+// Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
+func (x *Keyword) Reset(ctx context.Context, s scope.Scope) error {
+	return failed("reset keywords", x.mem.Reset(ctx, s))
+}
+
+// Scrub leaves no trace of removed documents: it compacts the tenant in memory and
+// replaces its snapshot. Erasure calls it after Apply took the removal.
+func (x *Keyword) Scrub(ctx context.Context, s scope.Scope) error {
+	return failed("scrub keywords", x.mem.Scrub(ctx, s))
+}
+
+func failed(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", call, err)
+}

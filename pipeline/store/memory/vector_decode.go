@@ -1,0 +1,161 @@
+package memory
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math"
+
+	"satchel/pipeline/infra/vecmath"
+	"satchel/pipeline/store/internal/columns"
+)
+
+// decode reads a snapshot of size bytes, without its sum. What is not as encode writes it
+// is ErrDamaged; a snapshot of another model or dimension is
+// memindex.ErrForeign.
+func (c *VectorConfig) decode(from io.Reader, size int64, tenant string) (*vectorState, error) {
+	r := &reader{r: bufio.NewReaderSize(from, 1<<18), left: size}
+	if string(r.take(len(vectorMagic))) != vectorMagic || string(r.str()) != tenant {
+		return nil, ErrDamaged
+	}
+	model := string(r.str())
+	if dims := r.uvarint(); r.bad || model != c.Model || dims != uint64(c.Dimensions) {
+		return nil, orDamaged(r.bad, ErrForeign)
+	}
+	s := newVectorState(c.Dimensions)
+	s.Checkpoint = r.position()
+	for range r.count() {
+		if name := string(r.str()); !r.bad {
+			s.axes = append(s.axes, axis{name: name})
+		}
+	}
+	encoded := columns.NewCursor(string(r.str()))
+	dict, err := columns.DecodeDict(encoded)
+	if r.bad || err != nil || !encoded.Done() {
+		return nil, ErrDamaged
+	}
+	s.Facets = dict
+	for range r.count() {
+		if err := s.decodeItem(r, c.Dimensions); err != nil {
+			return nil, err
+		}
+	}
+	if r.bad || r.left != 0 {
+		return nil, ErrDamaged
+	}
+	return s, nil
+}
+
+func orDamaged(bad bool, err error) error {
+	if bad {
+		return ErrDamaged
+	}
+	return err
+}
+
+func (s *vectorState) decodeItem(r *reader, dims int) error {
+	id := string(r.str())
+	at, prof := r.position(), r.uvarint()
+	n := r.count()
+	if r.bad || prof >= uint64(s.Facets.Len()) {
+		return ErrDamaged
+	}
+	if _, there := s.IDs.Lookup(id); there {
+		return ErrDamaged
+	}
+	chunks, rows := r.chunks[:0], r.rows[:0]
+	for range n {
+		name, start, length := r.uvarint(), r.uvarint(), r.uvarint()
+		raw := r.take(dims)
+		if r.bad || bytes.IndexByte(raw, 0x80) >= 0 || name >= uint64(len(s.axes)) || start > math.MaxUint32 || length > math.MaxUint32-start {
+			return ErrDamaged
+		}
+		at := len(rows)
+		rows = append(rows, make([]int8, s.stride)...)
+		c := chunk{axis: s.axes[name].name, start: uint32(start), end: uint32(start + length), row: rows[at : at+s.stride : at+s.stride]}
+		copy(asBytes(c.row), raw)
+		c.scale = vecmath.RowScale(c.row)
+		chunks = append(chunks, c)
+	}
+	r.chunks, r.rows = chunks, rows
+	if err := s.add(id, at, uint32(prof), chunks); err != nil {
+		return ErrDamaged
+	}
+	return nil
+}
+
+// reader takes values from r; bad is set once something does not fit. It never takes
+// more than is left.
+type reader struct {
+	r    *bufio.Reader
+	left int64
+	bad  bool
+
+	buf    []byte // scratch of take
+	chunks []chunk
+	rows   []int8
+}
+
+// take returns the next n bytes, until the next call.
+func (r *reader) take(n int) []byte {
+	if r.bad || n < 0 || int64(n) > r.left {
+		r.bad = true
+		return nil
+	}
+	if cap(r.buf) < n {
+		r.buf = make([]byte, n)
+	}
+	r.buf = r.buf[:n]
+	if _, err := io.ReadFull(r.r, r.buf); err != nil {
+		r.bad = true
+		return nil
+	}
+	r.left -= int64(n)
+	return r.buf
+}
+
+// ReadByte lets binary.ReadUvarint count what it reads.
+func (r *reader) ReadByte() (byte, error) {
+	if r.left == 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	b, err := r.r.ReadByte()
+	if err == nil {
+		r.left--
+	}
+	return b, err
+}
+
+func (r *reader) uvarint() uint64 {
+	if r.bad {
+		return 0
+	}
+	v, err := binary.ReadUvarint(r)
+	if err != nil {
+		r.bad = true
+		return 0
+	}
+	return v
+}
+
+// count reads how many elements follow; each takes a byte at least.
+func (r *reader) count() int {
+	v := r.uvarint()
+	if v > uint64(max(r.left, 0)) {
+		r.bad = true
+		return 0
+	}
+	return int(v)
+}
+
+func (r *reader) position() int64 {
+	v := r.uvarint()
+	if v > math.MaxInt64 {
+		r.bad = true
+		return 0
+	}
+	return int64(v)
+}
+
+func (r *reader) str() []byte { return r.take(r.count()) }

@@ -1,0 +1,285 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"sync/atomic"
+
+	"satchel/pipeline/infra/vecmath"
+	"satchel/schemas"
+)
+
+// ErrFull is returned by Apply when a tenant has outgrown what one index can number
+// (four billion chunks, 4 GiB of ids, positions of 40 bits).
+var ErrVectorFull = errors.New("vector index of the tenant is full")
+
+// gone is the profile of an item that was removed or replaced.
+const vectorGone = math.MaxUint32
+
+// state is all of a tenant's data. Items are numbered in the order they came. Readers hold
+// the tenant's lock while they take a view and while they look up ids, not while they scan.
+type vectorState struct {
+	baseState
+	stride int // numbers a row, a multiple of vecmath.Lane
+	items  []*itemPage
+	axes   []axis
+}
+
+// axis holds the rows of one axis, in the order of their items.
+type axis struct {
+	name  string
+	pages []*rowPage
+	rows  int
+	lost  int64                // by the coarse rows, the sum of what vecmath.Coarsen returns, in lostUnit
+	far   map[uint32][2]uint32 // spans, by row, that rowPage cannot hold
+}
+
+// lostUnit is 1 in the sum of what coarse rows lose: whole numbers, so that order does not
+// matter.
+const lostUnit = 1 << 20
+
+// chunk is a vector.Chunk that is quantised.
+type chunk struct {
+	axis       string
+	start, end uint32
+	row        []int8
+	scale      float32
+}
+
+func newVectorState(dims int) *vectorState { return emptyVectorState(dims, 0) }
+
+// emptyState has room for n items.
+func emptyVectorState(dims, n int) *vectorState {
+	return &vectorState{baseState: newBaseState(n), stride: (dims + vecmath.Lane - 1) / vecmath.Lane * vecmath.Lane}
+}
+
+// put adds an item, which replaces the one with its id.
+func (s *vectorState) put(id string, position int64, f schemas.Facets, chunks []chunk) error {
+	return s.add(id, position, s.Facets.Intern(f), chunks)
+}
+
+func (s *vectorState) add(id string, position int64, prof uint32, chunks []chunk) error {
+	if position < 0 || position > maxPosition {
+		return fmt.Errorf("index item %q: %w", id, ErrVectorFull)
+	}
+	s.remove(id)
+	ord, isNew := s.IDs.Intern(id)
+	if !isNew {
+		return fmt.Errorf("index item %q: %w", id, ErrVectorFull)
+	}
+	s.items = room(s.items, int(ord), func(p *itemPage) int { return len(p.profiles) }, newItemPage, (*itemPage).grown)
+	page := s.items[ord/pageSize]
+	atomic.StoreUint32(&page.profiles[ord%pageSize], prof)
+	page.positions[ord%pageSize] = toPosition(position)
+	s.Count(prof, 1)
+	for i := range chunks {
+		if !s.axis(chunks[i].axis).add(ord, &chunks[i], s.stride) {
+			return fmt.Errorf("index item %q: %w", id, ErrVectorFull)
+		}
+	}
+	return nil
+}
+
+// axis returns the axis called name, which it makes when there is none.
+func (s *vectorState) axis(name string) *axis {
+	for i := range s.axes {
+		if s.axes[i].name == name {
+			return &s.axes[i]
+		}
+	}
+	s.axes = append(s.axes, axis{name: name})
+	return &s.axes[len(s.axes)-1]
+}
+
+func (a *axis) add(ord uint32, c *chunk, stride int) bool {
+	if a.rows >= math.MaxUint32 {
+		return false
+	}
+	a.pages = room(a.pages, a.rows, func(p *rowPage) int { return len(p.items) },
+		func(n int) *rowPage { return newRowPage(n, stride) },
+		func(p *rowPage, n int) *rowPage { return p.grown(n, stride) })
+	page, at := a.pages[a.rows/pageSize], a.rows%pageSize
+	copy(page.vectors[at*stride:(at+1)*stride], c.row)
+	page.scales[at], page.items[at] = c.scale, ord
+	size := vecmath.CoarseLen(stride)
+	a.lost += int64(lostUnit * vecmath.Coarsen(page.coarse[at*size:(at+1)*size], page.vectors[at*stride:(at+1)*stride]))
+	if length := c.end - c.start; c.start < far && length < far {
+		page.starts[at], page.lengths[at] = uint16(c.start), uint16(length)
+	} else {
+		page.lengths[at] = far
+		if a.far == nil {
+			a.far = map[uint32][2]uint32{}
+		}
+		a.far[uint32(a.rows)] = [2]uint32{c.start, c.end}
+	}
+	a.rows++
+	return true
+}
+
+// remove takes an item out, if it is there. Its rows stay until compaction.
+func (s *vectorState) remove(id string) {
+	ord, ok := s.IDs.Delete(id)
+	if !ok {
+		return
+	}
+	prof := &s.items[ord/pageSize].profiles[ord%pageSize]
+	s.Count(*prof, -1)
+	atomic.StoreUint32(prof, vectorGone)
+}
+
+// position is where item ord was put.
+func (s *vectorState) position(ord uint32) int64 {
+	return s.items[ord/pageSize].positions[ord%pageSize].int64()
+}
+
+// profile returns the profile of item ord, or gone.
+func (s *vectorState) profile(ord uint32) uint32 {
+	return atomic.LoadUint32(&s.items[ord/pageSize].profiles[ord%pageSize])
+}
+
+// chunk returns row n of a. What it holds of the page must not be changed.
+func (a *axis) chunk(n, stride int) chunk {
+	page, at := a.pages[n/pageSize], n%pageSize
+	c := chunk{axis: a.name, row: page.vectors[at*stride : (at+1)*stride], scale: page.scales[at]}
+	if page.lengths[at] == far {
+		span := a.far[uint32(n)]
+		c.start, c.end = span[0], span[1]
+	} else {
+		c.start = uint32(page.starts[at])
+		c.end = c.start + uint32(page.lengths[at])
+	}
+	return c
+}
+
+func (c *chunk) span() schemas.Span { return schemas.Span{Start: int(c.start), End: int(c.end)} }
+
+// first returns the first row of a that belongs to item ord or a later one.
+func (a *axis) first(ord uint32) int { return firstRow(a.pages, a.rows, ord) }
+
+// firstRow is axis.first.
+func firstRow(pages []*rowPage, rows int, ord uint32) int {
+	full := (rows + pageSize - 1) / pageSize
+	n := sort.Search(full, func(n int) bool { return pages[n].items[0] >= ord }) - 1
+	if n < 0 {
+		return 0
+	}
+	return n*pageSize + firstOf(pages[n].items[:min(pageSize, rows-n*pageSize)], ord)
+}
+
+// firstOf returns the first place in items that is not below ord, as the first item is.
+// A row is about as far in as its item is between the first and the last: it is looked for
+// there, then in steps that double. Where every item has one row, that is the first look.
+func firstOf(items []uint32, ord uint32) int {
+	last := len(items) - 1
+	if items[last] < ord {
+		return len(items)
+	}
+	low, high := 0, last // items[low] is below ord, items[high] is not
+	guess := int(uint64(ord-items[0]) * uint64(last) / uint64(items[last]-items[0]))
+	if items[guess] < ord {
+		low = guess
+		for step := 1; low+step < high; step *= 2 {
+			if items[low+step] >= ord {
+				high = low + step
+				break
+			}
+			low += step
+		}
+	} else {
+		high = guess
+		for step := 1; high-step > low; step *= 2 {
+			if items[high-step] < ord {
+				low = high - step
+				break
+			}
+			high -= step
+		}
+	}
+	for high-low > 1 {
+		if middle := (low + high) / 2; items[middle] < ord {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// chunks appends the chunks of item ord to dst, axis by axis.
+func (s *vectorState) chunks(dst []chunk, ord uint32) []chunk {
+	for i := range s.axes {
+		a := &s.axes[i]
+		for n := a.first(ord); n < a.rows && a.pages[n/pageSize].items[n%pageSize] == ord; n++ {
+			dst = append(dst, a.chunk(n, s.stride))
+		}
+	}
+	return dst
+}
+
+// walk gives the chunks of items asked for in rising order, without searching for them.
+type walk struct {
+	*vectorState
+	next []int // row, by axis
+}
+
+func (s *vectorState) walk() *walk { return &walk{vectorState: s, next: make([]int, len(s.axes))} }
+
+// of returns the chunks of item ord in dst, axis by axis.
+func (w *walk) of(dst []chunk, ord uint32) []chunk {
+	for i := range w.axes {
+		a, n := &w.axes[i], w.next[i]
+		for ; n < a.rows; n++ {
+			item := a.pages[n/pageSize].items[n%pageSize]
+			if item > ord {
+				break
+			}
+			if item == ord {
+				dst = append(dst, a.chunk(n, w.stride))
+			}
+		}
+		w.next[i] = n
+	}
+	return dst
+}
+
+// Compact implements memindex.State: no dead item, no vector, label or session that only dead
+// items had is in the copy.
+func (s *vectorState) Compact() (*vectorState, error) {
+	n := emptyVectorState(s.stride, s.Docs)
+	n.Checkpoint = s.Checkpoint
+	profiles := make([]uint32, s.Facets.Len()) // new number plus one
+	var chunks []chunk
+	rows := s.walk()
+	for ord := range uint32(s.IDs.Len()) {
+		prof := s.profile(ord)
+		if prof == vectorGone {
+			continue
+		}
+		if profiles[prof] == 0 {
+			profiles[prof] = n.Facets.Intern(s.Facets.Facets(prof)) + 1
+		}
+		chunks = rows.of(chunks[:0], ord)
+		at := s.position(ord)
+		if err := n.add(s.IDs.ID(ord), at, profiles[prof]-1, chunks); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// Bytes implements memindex.State.
+func (s *vectorState) Bytes() int64 {
+	n := int64(s.IDs.Bytes()+s.Facets.Bytes()+4*cap(s.Live)) + 1024
+	for _, p := range s.items {
+		n += 9 * int64(len(p.profiles))
+	}
+	for i := range s.axes {
+		for _, p := range s.axes[i].pages {
+			n += int64(len(p.vectors)+len(p.coarse)) + 12*int64(len(p.items))
+		}
+		n += 48 * int64(len(s.axes[i].far))
+	}
+	return n
+}
