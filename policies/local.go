@@ -18,17 +18,17 @@ import (
 	"satchel/schemas"
 )
 
-// Warning is in every decision that the local rules made.
+// LocalRulesWarning is in every decision that the local rules made.
 const LocalRulesWarning = "policy: the policy server is unavailable; the local rules decided"
 
-// PDP asks one decision point, and another when that is unavailable. It is safe for
+// LocalRules asks one decision point, and another when that is unavailable. It is safe for
 // concurrent use when both are.
 type LocalRules struct {
 	primary PDP
 	builtin PDP
 }
 
-// New returns a PDP that asks primary and, when primary is unavailable, builtin.
+// NewLocalRules returns a PDP that asks primary and, when primary is unavailable, builtin.
 func NewLocalRules(primary, builtin PDP) *LocalRules {
 	return &LocalRules{primary: primary, builtin: builtin}
 }

@@ -155,7 +155,7 @@ type Server struct {
 	stalls       chan struct{} // closed when there is a stall
 }
 
-// Start locks cfg.Dir and starts the server. It returns a *filelock.HeldError when another
+// Start locks cfg.Dir and starts the server. It returns a *files.HeldError when another
 // process holds the folder, and ErrStart when the server refuses. The caller MUST
 // call Stop.
 func Start(cfg Config) (*Server, error) {

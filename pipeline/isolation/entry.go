@@ -12,16 +12,16 @@ import (
 	"satchel/schemas"
 )
 
-// Source is the source of the log entries that Satchel itself writes about artifacts.
+// ArtifactSource is the source of the log entries that Satchel itself writes about artifacts.
 const ArtifactSource = "satchel://engine/artifacts"
 
 // agent is the agent of those entries.
 const agent = "satchel"
 
-// Subject returns the subject of the entries about the artifact with a hex SHA-256.
+// ArtifactSubject returns the subject of the entries about the artifact with a hex SHA-256.
 func ArtifactSubject(sha256 string) string { return "sha256:" + sha256 }
 
-// Entry returns an entry that Satchel itself writes about an artifact. It fails for data that is no
+// ArtifactEntry returns an entry that Satchel itself writes about an artifact. It fails for data that is no
 // JSON.
 func ArtifactEntry(tenant, eventType, id, subject string, at time.Time, data any) (eventlog.Draft, error) {
 	raw, err := json.Marshal(data)
@@ -36,7 +36,7 @@ func ArtifactEntry(tenant, eventType, id, subject string, at time.Time, data any
 		Time: at, Data: raw, Extensions: ext}, nil
 }
 
-// StoredEntry returns the artifact.stored entry that goes with a memory.recorded, and false
+// StoredArtifact returns the artifact.stored entry that goes with a memory.recorded, and false
 // when the item has no artifact. The same event always gives the same entry.
 func StoredArtifact(d *eventlog.Draft) (eventlog.Draft, bool, error) {
 	if d.Type != schemas.TypeMemoryRecorded || !bytes.Contains(d.Data, []byte(`"`+schemas.ArtifactAttribute+`"`)) {

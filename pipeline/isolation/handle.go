@@ -53,7 +53,7 @@ type Sealer struct {
 	ids func() string
 }
 
-// Config describes a Sealer. Key is required.
+// SealerConfig describes a Sealer. Key is required.
 type SealerConfig struct {
 	Key   []byte           // secret, at least 32 bytes
 	TTL   time.Duration    // how long a handle is good; default 15 minutes, at most MaxTTL
@@ -61,7 +61,7 @@ type SealerConfig struct {
 	IDs   func() string    // of handles, required
 }
 
-// MaxTTL is the longest a handle may be good for.
+// MaxArtifactTTL is the longest a handle may be good for.
 const MaxArtifactTTL = 24 * time.Hour
 
 const (
@@ -69,7 +69,7 @@ const (
 	leastKey = 32
 )
 
-// New returns a Sealer.
+// NewSealer returns a Sealer.
 func NewSealer(cfg SealerConfig) (*Sealer, error) {
 	switch {
 	case len(cfg.Key) < leastKey:
@@ -112,7 +112,7 @@ func (s *Sealer) Open(tenant, handle string) (Claim, error) {
 	return c, nil
 }
 
-// Tenant returns the tenant that a handle names, unchecked, for where no other says it.
+// HandleTenant returns the tenant that a handle names, unchecked, for where no other says it.
 func HandleTenant(handle string) string {
 	c, _, _ := parse(handle)
 	return c.Tenant

@@ -268,7 +268,7 @@ func isShort(w string) bool {
 	return len(w) >= 2 && len(w) <= 8 && strings.Trim(w, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// letters is an abbreviation without its full stops and its plural.
+// lettersOf is an abbreviation without its full stops and its plural.
 func lettersOf(w string) string {
 	w = strings.ReplaceAll(w, ".", "")
 	if n := len(w); n > 2 && w[n-1] == 's' {

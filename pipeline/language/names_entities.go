@@ -227,7 +227,7 @@ func (f *finder) add(name string) {
 	f.names = append(f.names, name)
 }
 
-// fold returns the form in which names are compared.
+// foldName returns the form in which names are compared.
 func foldName(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {

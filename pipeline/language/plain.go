@@ -32,7 +32,7 @@ func mapped(text string, by func(rune) rune) string {
 	return text
 }
 
-// Rune is what Shown makes of a character: itself, a space, or -1 for nothing.
+// ShownRune is what Shown makes of a character: itself, a space, or -1 for nothing.
 func ShownRune(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
@@ -47,7 +47,7 @@ func ShownRune(r rune) rune {
 	return r
 }
 
-// Invisible reports whether a character that Shown keeps shows nothing, or a blank that is no white space.
+// IsInvisible reports whether a character that Shown keeps shows nothing, or a blank that is no white space.
 func IsInvisible(r rune) bool {
 	switch {
 	case r < 0xad:
@@ -77,7 +77,7 @@ func bare(r rune) rune {
 	return shown
 }
 
-// ASCII returns how much of the beginning of a text, counted in eights but for the end, is printable ASCII. It looks
+// CountASCII returns how much of the beginning of a text, counted in eights but for the end, is printable ASCII. It looks
 // at eight bytes at a time: of each, the highest bit of x is set above '~', or of x+1, or of x-' ' below ' '. What a
 // byte carries over or borrows is of a text that is refused by then.
 func CountASCII(text string) (n int) {

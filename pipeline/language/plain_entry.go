@@ -11,7 +11,7 @@ var references = regexp.MustCompile(`[\[［【〔〚⟦]([\s\p{Cf}]*[\p{Nd}\p{No
 // breaks are the ends of lines, as any reader may take them.
 var breaks = regexp.MustCompile("\r\n|[\n\r\v\f\u0085\u2028\u2029]")
 
-// Reference returns where the first thing stands that looks like the mark of an item, nil for none.
+// FindReference returns where the first thing stands that looks like the mark of an item, nil for none.
 func FindReference(text string) []int { return references.FindStringIndex(text) }
 
 // Unreferenced returns text with "(7)" for what looks like the mark [7] of an item.
@@ -20,7 +20,7 @@ func Unreferenced(text string) string { return references.ReplaceAllString(text,
 // opens finds what begins a heading, a fence, a quotation or a rule of Markdown, or underlines a heading.
 var opens = regexp.MustCompile("^[ \\t]*(?:#{1,6}(?:[ \\t]|$)|`{3}|~{3}|>|={2,}[ \\t]*$|(?:[-*_][ \\t]*){3,}$)")
 
-// Entry is a text as one of several that stand below each other, each with a mark: its lines behind the first
+// ListEntry is a text as one of several that stand below each other, each with a mark: its lines behind the first
 // are indented so far that none is structure, the first is none either, and nothing in it looks like a mark.
 func ListEntry(text string) string {
 	lines := breaks.Split(Unreferenced(text), -1)

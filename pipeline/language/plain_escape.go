@@ -8,7 +8,7 @@ const (
 	mostDigits     = 3  // of one parameter
 )
 
-// Escape returns the size of the part of a terminal control sequence that a text begins with, 0 for none, and whether it
+// EscapeSequence returns the size of the part of a terminal control sequence that a text begins with, 0 for none, and whether it
 // parts words. Colours and movements show nothing. Of a link or a title its text is shown as any other: only what frames it is
 // a control sequence.
 func EscapeSequence(text string) (n int, parts bool) {

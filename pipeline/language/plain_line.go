@@ -35,13 +35,13 @@ func Visible(line string) string {
 	return norm.NFKC.String(string(shown))
 }
 
-// Overdrawn reports whether a character is drawn over the one before it, or is a space.
+// IsOverdrawn reports whether a character is drawn over the one before it, or is a space.
 func IsOverdrawn(r rune) bool { return unicode.In(r, unicode.M) || unicode.IsSpace(r) }
 
 // mostName is how many words a name has, at most.
 const mostName = 4
 
-// LongName reports whether a speaker has more words than a name: it is quoted with what was said.
+// IsLongName reports whether a speaker has more words than a name: it is quoted with what was said.
 func IsLongName(speaker string) bool { return len(strings.Fields(speaker)) > mostName }
 
 // writer stands behind a bracket where a pack says who wrote an item.

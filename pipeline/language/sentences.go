@@ -17,7 +17,7 @@ import (
 	"satchel/schemas"
 )
 
-// Split returns the sentences and lines of a text, in order: spans of bytes without white
+// Sentences returns the sentences and lines of a text, in order: spans of bytes without white
 // space around them, which hold everything but white space.
 func Sentences(text string) []schemas.Span {
 	var out []schemas.Span
@@ -31,7 +31,7 @@ func Sentences(text string) []schemas.Span {
 	return out
 }
 
-// InLine yields the sentences of a line that is not broken further, as Split does.
+// SentencesOfLine yields the sentences of a line that is not broken further, as Split does.
 func SentencesOfLine(line string) func(yield func(from, to int) bool) {
 	return func(yield func(from, to int) bool) {
 		begin, counted, marks := 0, 0, 0 // marks of emphasis are between begin and counted
@@ -56,7 +56,7 @@ func SentencesOfLine(line string) func(yield func(from, to int) bool) {
 	}
 }
 
-// Trim narrows a span to what is not white space.
+// TrimSpan narrows a span to what is not white space.
 func TrimSpan(text string, from, to int) (int, int) {
 	from = to - len(strings.TrimLeftFunc(text[from:to], unicode.IsSpace))
 	return from, from + len(strings.TrimRightFunc(text[from:to], unicode.IsSpace))

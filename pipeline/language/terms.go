@@ -29,7 +29,7 @@ func Analyze(text string) []string {
 	return out
 }
 
-// Terms returns the number of stemmed non-stop words of text, compounds counted once.
+// CountTerms returns the number of stemmed non-stop words of text, compounds counted once.
 // It is the length that neighbour damping divides by.
 func CountTerms(text string) int {
 	var a Analyzer

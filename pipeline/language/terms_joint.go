@@ -9,7 +9,7 @@ package language
 // The words of a chain that signs join stand for themselves. Together they are a further word: without hyphens, and
 // without the v of a version.
 
-// Signs returns how many bytes of the beginning of rest belong to the word that ends before it.
+// CountSigns returns how many bytes of the beginning of rest belong to the word that ends before it.
 func CountSigns[T string | []byte](word, rest T) int {
 	if len(word) == 0 || len(word) > 2 || len(rest) == 0 || !letters(word) {
 		return 0
@@ -37,7 +37,7 @@ func CountSigns[T string | []byte](word, rest T) int {
 	return n
 }
 
-// Leads reports whether the byte of text at a place is a dot that leads the word behind it.
+// LeadsSign reports whether the byte of text at a place is a dot that leads the word behind it.
 func LeadsSign[T string | []byte](text T, at int) bool {
 	if text[at] != '.' || at+1 == len(text) || !isLetter(text[at+1]) {
 		return false
@@ -53,7 +53,7 @@ func LeadsSign[T string | []byte](text T, at int) bool {
 	}
 }
 
-// Joins reports whether the byte of text at a place joins the words beside it. before is the sign of the
+// JoinsWords reports whether the byte of text at a place joins the words beside it. before is the sign of the
 // chain that the first of them ends, 0 for none: a chain has one.
 func JoinsWords[T string | []byte](text T, at int, before byte) bool {
 	if at == 0 || at+1 >= len(text) || before != 0 && text[at] != before {
@@ -69,7 +69,7 @@ func JoinsWords[T string | []byte](text T, at int, before byte) bool {
 	return false
 }
 
-// Contracted reports whether the letters behind an apostrophe stand for a word of their own, or for whose something is.
+// IsContracted reports whether the letters behind an apostrophe stand for a word of their own, or for whose something is.
 func IsContracted[T string | []byte](ending T) bool {
 	switch string(ending) {
 	case "s", "re", "ve", "ll", "d", "m":

@@ -1,6 +1,6 @@
 package language
 
-// StopWord reports whether the lower-case word w is an English function word that
+// IsStopWord reports whether the lower-case word w is an English function word that
 // neither indexes nor queries keep. Contractions are not in the list: Analyze settles them.
 func IsStopWord(w string) bool { return stopWord([]byte(w)) }
 

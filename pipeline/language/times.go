@@ -29,13 +29,13 @@ type found struct {
 	never      string // the day that it names and no calendar has; "" where there is one
 }
 
-// Find returns the days that a text names, at a time.
+// FindTimes returns the days that a text names, at a time.
 func FindTimes(text string, now time.Time) []Interval {
 	list, _ := ReadTimes(text, now)
 	return list
 }
 
-// Read is Find, and has the days in words that the text names and that no calendar has, as 30 February.
+// ReadTimes is Find, and has the days in words that the text names and that no calendar has, as 30 February.
 func ReadTimes(text string, now time.Time) (list []Interval, never []string) {
 	p := parser{tokens: split(text), today: day(now)}
 	var dates []found
@@ -67,7 +67,7 @@ type parser struct {
 	last   int // end of the last date that was found
 }
 
-// Of is the day of a time, in its zone.
+// IntervalOf is the day of a time, in its zone.
 func IntervalOf(t time.Time) Interval { return Interval{From: day(t), To: day(t).AddDate(0, 0, 1)} }
 
 func day(t time.Time) time.Time {

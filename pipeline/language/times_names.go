@@ -79,19 +79,19 @@ const alike = " may march mar sun sat wed sept jan juli "
 // elsewhere are those that no capital begins where they are names of months and weekdays.
 const elsewhere = " mars domingo "
 
-// IsName reports whether a word, whatever its case, names a month or a day of the week.
+// IsTimeName reports whether a word, whatever its case, names a month or a day of the week.
 func IsTimeName(word string) bool {
 	word = strings.ToLower(word)
 	t := token{means: lexicon[word]}
 	return t.isAny(month, weekday) && !strings.Contains(elsewhere, " "+word+" ")
 }
 
-// IsOnlyName reports whether a word names a month or a day of the week and means nothing else.
+// IsOnlyTimeName reports whether a word names a month or a day of the week and means nothing else.
 func IsOnlyTimeName(word string) bool {
 	return IsTimeName(word) && !strings.Contains(alike, " "+strings.ToLower(word)+" ")
 }
 
-// Names are the names of months and days of the week that mean nothing else, in lower case.
+// TimeNames are the names of months and days of the week that mean nothing else, in lower case.
 func TimeNames() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for word := range lexicon {

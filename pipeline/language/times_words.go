@@ -130,7 +130,7 @@ func word(rs []rune, from, end int) (first, last, next int) {
 	return from, end, end
 }
 
-// compound returns where the second noun of a German one begins that names a part of a month or a year, else 0.
+// compoundDays returns where the second noun of a German one begins that names a part of a month or a year, else 0.
 func compoundDays(rs []rune) int {
 	for _, last := range []string{"hälfte", "anfang", "beginn", "mitte", "ende", "woche"} {
 		if head, ok := strings.CutSuffix(string(rs), last); ok {

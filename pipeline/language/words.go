@@ -12,7 +12,7 @@ import (
 // mostRead is how many bytes of an item are compared with a question and with other items.
 const mostRead = 64 << 10
 
-// Head returns the beginning of an item's text by which it is compared: the whole, unless that is very long.
+// ComparedHead returns the beginning of an item's text by which it is compared: the whole, unless that is very long.
 func ComparedHead(text string) string {
 	if len(text) <= mostRead {
 		return text
@@ -24,13 +24,13 @@ func ComparedHead(text string) string {
 	return text[:end]
 }
 
-// Each calls f with every word of text, lower-cased: runs of letters and digits with the signs of names, the parts of
+// EachWord calls f with every word of text, lower-cased: runs of letters and digits with the signs of names, the parts of
 // compounds, and what signs join, by the rules of [keyword.Joins].
 func EachWord(text string, f func(word string)) {
 	spans(text, func(span string) { f(wordOf(span)) })
 }
 
-// IsRune reports whether a word may hold the rune.
+// IsWordRune reports whether a word may hold the rune.
 func IsWordRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -38,14 +38,14 @@ func IsWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// Of returns the words of text in order.
+// Words returns the words of text in order.
 func Words(text string) []string {
 	out := make([]string, 0, 8+len(text)/6)
 	EachWord(text, func(w string) { out = append(out, w) })
 	return out
 }
 
-// Hashes returns the hash of each word of text, in order.
+// HashWords returns the hash of each word of text, in order.
 func HashWords(text string) []uint64 {
 	out := make([]uint64, 0, 8+len(text)/6)
 	spans(text, func(span string) { out = append(out, hashOf(span)) })
@@ -74,7 +74,7 @@ func hashOf(span string) uint64 {
 	return hash
 }
 
-// Hash returns the hash of a lower-cased word: FNV-1a of its bytes.
+// HashWord returns the hash of a lower-cased word: FNV-1a of its bytes.
 func HashWord(word string) uint64 {
 	hash := uint64(offset)
 	for i := range len(word) {
@@ -100,10 +100,10 @@ func lower(c byte) byte {
 	return 0
 }
 
-// Most is how many words of a query are compared with those of items.
+// MostWords is how many words of a query are compared with those of items.
 const MostWords = 32
 
-// Content returns the first distinct words of the query that are no stop words,
+// ContentWords returns the first distinct words of the query that are no stop words,
 // and how many there are.
 func ContentWords(ws []string) ([]string, int) {
 	out := make([]string, 0, len(ws))

@@ -9,7 +9,7 @@ import (
 // joiners join words and are not in the word that these are together.
 const joiners = "-'’"
 
-// Signed reports whether a word is a name with signs: c++, .net, 1.0.0.
+// IsSignedName reports whether a word is a name with signs: c++, .net, 1.0.0.
 func IsSignedName(word string) bool { return strings.ContainsAny(word, "+#.") }
 
 // wordOf returns the word that a span is.
@@ -119,7 +119,7 @@ func (r *reader) whole(chain string) {
 	r.f(chain)
 }
 
-// compound calls f with a word, and with the parts of a compound as the keyword index cuts it: softLogout, HTTPServer.
+// compoundWords calls f with a word, and with the parts of a compound as the keyword index cuts it: softLogout, HTTPServer.
 func compoundWords(word string, f func(string)) {
 	f(word)
 	from := 0

@@ -47,7 +47,7 @@ func Tokens(text string) []Token {
 	return out
 }
 
-// Same reports whether tokens of two texts are the same.
+// SameTokens reports whether tokens of two texts are the same.
 func SameTokens(a, b string) bool { return a == b || foldRune(a) == foldRune(b) }
 
 // withoutSpaces reports whether a letter is of a script that puts no spaces between words.

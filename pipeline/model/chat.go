@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	// ErrUnavailable is returned when the model gave no answer: not reached, too slow,
+	// ErrChatUnavailable is returned when the model gave no answer: not reached, too slow,
 	// overloaded or failing. The same question may be answered later.
 	ErrChatUnavailable = errors.New("model is unavailable")
 	// ErrRefused is returned when the endpoint will not answer this question, or this
@@ -22,7 +22,7 @@ var (
 	ErrRefused = errors.New("model refused the request")
 )
 
-// Role says whose words a message is.
+// ChatRole says whose words a message is.
 type ChatRole string
 
 // The roles of a message.
@@ -32,13 +32,13 @@ const (
 	Assistant ChatRole = "assistant"
 )
 
-// Message is one turn of the conversation with the model.
+// ChatMessage is one turn of the conversation with the model.
 type ChatMessage struct {
 	Role    ChatRole
 	Content string
 }
 
-// Request is one question. Only Messages is required.
+// ChatRequest is one question. Only Messages is required.
 type ChatRequest struct {
 	Messages []ChatMessage
 	// MaxTokens bounds the answer; 0 is the driver's default.
@@ -52,7 +52,7 @@ type ChatRequest struct {
 	JSON bool
 }
 
-// Answer is what the model said.
+// ChatAnswer is what the model said.
 type ChatAnswer struct {
 	Text  string
 	Model string // that answered, by its own name
@@ -62,7 +62,7 @@ type ChatAnswer struct {
 	PromptTokens, AnswerTokens int
 }
 
-// Model answers. An implementation MUST be safe for concurrent use.
+// Chat answers. An implementation MUST be safe for concurrent use.
 type Chat interface {
 	// Name is the model that is asked for; it MUST NOT change between calls.
 	Name() string

@@ -9,7 +9,7 @@ package model
 
 import "context"
 
-// Model names what made a vector; it is part of every stored vector.
+// EmbeddingModel names what made a vector; it is part of every stored vector.
 type EmbeddingModel struct {
 	// Name is the model's name, without "@".
 	Name string
@@ -38,7 +38,7 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// Questions embeds questions for the vectors that a tenant's searches compare at present.
+// QuestionForm embeds questions for the vectors that a tenant's searches compare at present.
 type QuestionForm struct {
 	Embedder // its model is that of the items' vectors
 	// Here embeds any text for the same vectors in this process and at once. It is nil where an endpoint makes the

@@ -12,7 +12,7 @@ import (
 	"errors"
 )
 
-// ErrUnavailable is returned when there is no whole answer in time. It wraps no text of
+// ErrRerankerUnavailable is returned when there is no whole answer in time. It wraps no text of
 // what was asked or answered.
 var ErrRerankerUnavailable = errors.New("reranker is unavailable")
 

@@ -16,7 +16,7 @@ import (
 	"satchel/schemas"
 )
 
-// Kept is the reason of an item that is shown.
+// KeptReason is the reason of an item that is shown.
 const KeptReason = "kept"
 
 // Account explains the items and the drops of a result: for each a sentence on its
@@ -31,7 +31,7 @@ type Account struct {
 	beaten  []schemas.Drop        // what fits or budget left out, in the order of choice
 }
 
-// New reads a result.
+// NewAccount reads a result.
 func NewAccount(p *schemas.ResultPayload) *Account {
 	a := &Account{p: p, weights: map[string]float64{candidate.SignalRelevance: 1}}
 	if p.Pack.Ranking != nil {

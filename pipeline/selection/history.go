@@ -16,7 +16,7 @@ import (
 	"satchel/schemas"
 )
 
-// Config of a History. The zero Config works.
+// HistoryConfig of a History. The zero Config works.
 type HistoryConfig struct {
 	Packs    int // of a session, within which an item is not shown again; default 8, negative: none
 	Sessions int // that are remembered, the longest unused forgotten first; default 4096
@@ -59,7 +59,7 @@ type shownAt struct {
 	position int64
 }
 
-// New returns a History that has seen nothing.
+// NewHistory returns a History that has seen nothing.
 func NewHistory(cfg HistoryConfig) *History {
 	s := &History{packs: cfg.Packs, sessions: cfg.Sessions, known: map[key]*list.Element{}, recent: list.New()}
 	if s.packs == 0 {
@@ -121,7 +121,7 @@ func (s *History) Last(sc scope.Scope, name string) []candidate.Version {
 	return e.Value.(*packs).last
 }
 
-// Places returns the candidates that the versions are, −1 for one that is none or has changed.
+// SessionPlaces returns the candidates that the versions are, −1 for one that is none or has changed.
 func SessionPlaces(last []candidate.Version, cs []candidate.Candidate) []int {
 	if len(last) == 0 {
 		return nil

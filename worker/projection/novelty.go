@@ -23,7 +23,7 @@ import (
 	"satchel/schemas"
 )
 
-// Window is how many items before one it is compared with.
+// NoveltyWindow is how many items before one it is compared with.
 const NoveltyWindow = 256
 
 // summariesBytes are those of the summaries that are kept: about 64,000 with a model of 256 dimensions.
@@ -35,7 +35,7 @@ var ErrEmbed = errors.New("embed what was remembered")
 // newRank is the rank of the first new item of a batch: above those of all that are stored.
 const newRank = 1 << 62
 
-// Scorer says how new items are: 1 − the highest cosine to the last Window items that were
+// NoveltyScorer says how new items are: 1 − the highest cosine to the last Window items that were
 // recorded before it in its session of the tenant. Items without a session are compared
 // with each other, and an item only with those of its population (see isolation.Population): its
 // novelty tells its reader nothing of what only others may see. It is safe for concurrent use.
@@ -65,7 +65,7 @@ type tenant struct {
 	age   uint64
 }
 
-// New returns a Scorer of the items of store, in their order, that compares each with window
+// NewNovelty returns a Scorer of the items of store, in their order, that compares each with window
 // items before it. The sanitizer takes from an item what only some readers may see.
 func NewNovelty(store items.Store, order items.Novelties, sanitizer *pii.Sanitizer, window int) *NoveltyScorer {
 	return &NoveltyScorer{items: store, order: order, window: window, sanitizer: sanitizer, tenants: map[string]*tenant{}, kept: cache.New(summariesBytes)}
@@ -118,7 +118,7 @@ type itemAfterBatch struct {
 	summary *summary
 }
 
-// Changes are a batch of what the log changes: Vectors has the vectors of what Items puts.
+// NoveltyChanges are a batch of what the log changes: Vectors has the vectors of what Items puts.
 type NoveltyChanges struct {
 	Items   []items.Change
 	Vectors []vector.Change

@@ -48,7 +48,7 @@ func (a *App) RequireFolder() error {
 }
 
 // LockFolder makes this process the only one that writes to the data folder, whatever servers
-// it uses; a *filelock.HeldError says which other one does. The lock is that of streams/,
+// it uses; a *files.HeldError says which other one does. The lock is that of streams/,
 // which older versions take for the embedded server. The caller must release it.
 func (a *App) LockFolder() (*files.Lock, error) {
 	dir := a.Path("streams")

@@ -68,7 +68,7 @@ type Summary struct {
 }
 
 // Write makes a backup in the folder dir, which is made when it is not there. It returns a
-// *filelock.HeldError while another process writes there. Until it returns nil the former backup
+// *files.HeldError while another process writes there. Until it returns nil the former backup
 // is there, whole. A log that is damaged is a *eventlog.VerifyError, and is not backed up.
 func Write(ctx context.Context, dir string, src Source, o Options) (_ Summary, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

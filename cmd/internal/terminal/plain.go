@@ -13,7 +13,7 @@ import (
 )
 
 // Plain is what commands print to. It takes away what would command a terminal or
-// reorder text on it (plaintext.Shown): much of what is printed was written by others.
+// reorder text on it (language.Shown): much of what is printed was written by others.
 // What has to pass as it is, is written to below it, see beneath and exact.
 type Plain struct {
 	mu   sync.Mutex

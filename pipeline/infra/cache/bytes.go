@@ -153,7 +153,7 @@ func bytesEntryBytes(tenant, id string, value []byte) int {
 	return headBytes + len(tenant) + len(id) + len(value)
 }
 
-// entry is a value in its page.
+// bytesEntry is a value in its page.
 type bytesEntry struct {
 	hash              uint64
 	size              int

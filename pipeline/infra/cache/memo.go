@@ -35,7 +35,7 @@ type memoEntry[V any] struct {
 
 const memoEntryBytes = 64 // that an entry takes beside its value, about
 
-// New returns a memo of at most so many bytes a generation.
+// NewMemo returns a memo of at most so many bytes a generation.
 func NewMemo[V any](most int) *Memo[V] {
 	m := &Memo[V]{most: most, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 	m.Clear()

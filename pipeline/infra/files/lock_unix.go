@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try takes an exclusive lock on an open file without waiting; taken means another holder has it.
+// TryLock takes an exclusive lock on an open file without waiting; taken means another holder has it.
 // Closing the file gives it back.
 func TryLock(file *os.File) (taken bool, err error) {
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)

@@ -19,7 +19,7 @@ import (
 	"satchel/pipeline/model"
 )
 
-// Model is a model behind an endpoint. It is safe for concurrent use.
+// Chat is a model behind an endpoint. It is safe for concurrent use.
 type Chat struct {
 	cfg     ChatConfig
 	address string
@@ -29,7 +29,7 @@ type Chat struct {
 
 var _ model.Chat = (*Chat)(nil)
 
-// New checks the configuration; it does not reach for the endpoint.
+// NewChat checks the configuration; it does not reach for the endpoint.
 func NewChat(cfg ChatConfig) (*Chat, error) {
 	address, err := cfg.endpoint()
 	if err != nil {

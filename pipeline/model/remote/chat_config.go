@@ -9,7 +9,7 @@ import (
 	"satchel/pipeline/infra/httpclient"
 )
 
-// Config says which endpoint answers. URL and Model are required; a zero of any other
+// ChatConfig says which endpoint answers. URL and Model are required; a zero of any other
 // field is its default.
 type ChatConfig struct {
 	// URL is the base of the API, as https://host/v1; "/chat/completions" is appended

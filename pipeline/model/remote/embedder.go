@@ -51,7 +51,7 @@ type Embedder struct {
 
 var _ model.Embedder = (*Embedder)(nil)
 
-// Open checks cfg and asks the endpoint for one vector, whose length must be
+// OpenEmbedder checks cfg and asks the endpoint for one vector, whose length must be
 // Config.Dimensions. An endpoint that cannot be reached now is an error only when
 // Dimensions is zero and has to be learnt from it; see Unverified.
 func OpenEmbedder(ctx context.Context, cfg EmbedderConfig) (*Embedder, error) {
@@ -105,7 +105,7 @@ func (e *Embedder) Unverified() error { return e.unverified }
 // Model names the model as it was configured.
 func (e *Embedder) Model() model.EmbeddingModel { return e.model }
 
-// Stats are counts since Open.
+// EmbedderStats are counts since Open.
 type EmbedderStats struct {
 	Texts      int64  `json:"texts"`      // sent and answered
 	Requests   int64  `json:"requests"`   // HTTP requests, with those that failed

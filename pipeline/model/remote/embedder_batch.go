@@ -52,7 +52,7 @@ func readable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 
-// truncate shortens text to at most limit bytes, between two characters.
+// cutEmbedding shortens text to at most limit bytes, between two characters.
 func cutEmbedding(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -11,7 +11,7 @@ import (
 	"satchel/pipeline/infra/httpclient"
 )
 
-// Config says which endpoint embeds. URL and Model are required; a zero of any other
+// EmbedderConfig says which endpoint embeds. URL and Model are required; a zero of any other
 // field is its default.
 type EmbedderConfig struct {
 	// URL is the endpoint, as https://api.openai.com/v1; /embeddings is appended unless

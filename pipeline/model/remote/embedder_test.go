@@ -74,7 +74,7 @@ func serveEmbeddings(t testing.TB, before func(w http.ResponseWriter, r *http.Re
 	return s
 }
 
-// open opens an embedder that tries again at once.
+// openEmbedder opens an embedder that tries again at once.
 func openEmbedder(t testing.TB, s *endpoint, change func(*remote.EmbedderConfig)) *remote.Embedder {
 	t.Helper()
 	cfg := remote.EmbedderConfig{URL: s.URL + "/v1", Key: key, Model: "static", RetryMin: time.Millisecond, Deadline: 20 * time.Second}

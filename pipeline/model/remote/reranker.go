@@ -27,7 +27,7 @@ import (
 	"satchel/pipeline/model"
 )
 
-// Config says which endpoint is asked. URL is required; a zero of any other field is its
+// RerankerConfig says which endpoint is asked. URL is required; a zero of any other field is its
 // default.
 type RerankerConfig struct {
 	URL         string        // as http://127.0.0.1:8080/rerank; without a path, /rerank
@@ -62,7 +62,7 @@ func (c *RerankerConfig) fill() {
 	}
 }
 
-// Client asks the endpoint.
+// Reranker asks the endpoint.
 type Reranker struct {
 	cfg     RerankerConfig
 	url     string
@@ -71,7 +71,7 @@ type Reranker struct {
 	second  atomic.Bool // the endpoint speaks the second shape
 }
 
-// New returns a Client. It asks nothing yet.
+// NewReranker returns a Client. It asks nothing yet.
 func NewReranker(cfg RerankerConfig) (*Reranker, error) {
 	cfg.fill()
 	u, err := httpclient.Endpoint(cfg.URL, cfg.Token)
@@ -143,7 +143,7 @@ func (c *Reranker) askEither(ctx context.Context, query string, texts []string) 
 	return scores, err
 }
 
-// truncate shortens a text to n bytes at a rune.
+// cutRanked shortens a text to n bytes at a rune.
 func cutRanked(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -23,7 +23,7 @@ type body struct {
 	Texts     []string `json:"texts"`
 }
 
-// serve runs a real endpoint and counts its requests.
+// serveRanks runs a real endpoint and counts its requests.
 func serveRanks(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, b body)) (url string, calls *atomic.Int32) {
 	t.Helper()
 	calls = &atomic.Int32{}

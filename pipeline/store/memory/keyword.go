@@ -31,17 +31,17 @@ import (
 	"satchel/schemas"
 )
 
-// ErrClosed is returned by every call after Close.
+// ErrKeywordClosed is returned by every call after Close.
 var ErrKeywordClosed = errors.New("keyword index is closed")
 
-// ErrLost is returned while a tenant's snapshot turned out to be damaged after its checkpoint
+// ErrKeywordLost is returned while a tenant's snapshot turned out to be damaged after its checkpoint
 // was read: the tenant begins anew, and who applies changes reads its checkpoint again first.
 var ErrKeywordLost = errors.New("keyword snapshot is damaged, and the index begins anew")
 
 // ErrOrder is returned by Apply when positions fall or pass upTo.
 var ErrOrder = errors.New("changes are not in order of position")
 
-// Config configures an Index. The zero value works: everything stays in memory.
+// KeywordConfig configures an Index. The zero value works: everything stays in memory.
 type KeywordConfig struct {
 	Dir           string  // folder of the snapshots; "": none, and no tenant is evicted
 	MemoryBytes   int64   // evict the tenants used longest ago beyond this; 0: no limit. Tenants in use and the one used last stay
@@ -95,7 +95,7 @@ func (c *KeywordConfig) Validate() error {
 	return nil
 }
 
-// Index is a keyword.Index. It is safe for concurrent use.
+// Keyword is a keyword.Index. It is safe for concurrent use.
 type Keyword struct {
 	cfg     KeywordConfig
 	mem     *sharedIndex[*keywordState, keyword.Change]
@@ -107,7 +107,7 @@ var (
 	_ keyword.Batch = (*Keyword)(nil)
 )
 
-// Open returns an index over the snapshots in cfg.Dir, which it creates.
+// OpenKeyword returns an index over the snapshots in cfg.Dir, which it creates.
 func OpenKeyword(cfg KeywordConfig) (*Keyword, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("open keyword index: %w", err)

@@ -26,7 +26,7 @@ func inOrder(changes []keyword.Change, upTo int64) error {
 	return nil
 }
 
-// Prepare implements memindex.State: it analyses the texts.
+// Prepare implements sharedState: it analyses the texts.
 func (s *keywordState) Prepare(changes []keyword.Change) func() error {
 	for len(s.analyzers) < len(changes) {
 		s.analyzers = append(s.analyzers, language.Analyzer{})

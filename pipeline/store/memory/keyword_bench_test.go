@@ -179,7 +179,7 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportMetric(float64(b.N)*10_000/b.Elapsed().Seconds(), "docs/s")
 }
 
-// BenchmarkScore scores 600 of 100,000 documents that nothing has in its cache.
+// BenchmarkKeywordScore scores 600 of 100,000 documents that nothing has in its cache.
 func BenchmarkKeywordScore(b *testing.B) {
 	s, err := scope.System("bench")
 	if err != nil {

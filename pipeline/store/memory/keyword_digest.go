@@ -10,7 +10,7 @@ import (
 	"satchel/pipeline/store/internal/columns"
 )
 
-// Digest implements memindex.State: the SHA-256 of the live documents' own SHA-256s, in their order: nothing of
+// Digest implements sharedState: the SHA-256 of the live documents' own SHA-256s, in their order: nothing of
 // it depends on how documents are numbered. A document's preimage is its id, position (8
 // bytes), its facets, its length, how many terms it has and, in order of
 // term, each with its frequency; strings carry their length, numbers are uvarints.

@@ -38,7 +38,7 @@ type plan struct {
 	without  []uint32 // documents to pass over, sorted
 }
 
-// block is how many documents are scored at a time: their scores stay in the cache.
+// keywordBlock is how many documents are scored at a time: their scores stay in the cache.
 const keywordBlock = 1 << 15
 
 // scratch is what a search borrows. scores is all zero between blocks.
@@ -309,7 +309,7 @@ func (s *keywordState) countPassing(masks []uint8) (n [columns.MaxFilters]int) {
 	return n
 }
 
-// together is how many documents are scored at once: about as many as a core can wait for
+// keywordTogether is how many documents are scored at once: about as many as a core can wait for
 // memory for.
 const keywordTogether = 32
 
@@ -321,7 +321,7 @@ func (s *keywordState) score(p *plan, ids []string, sc *scratch) []float64 {
 	if len(p.terms) == 0 {
 		return scores
 	}
-	s.IDs.LookupAll(ids, docs) // idtable.None is gone
+	s.IDs.LookupAll(ids, docs) // columns.NoID is gone
 	var rows [keywordTogether]forwardRow
 	for from := 0; from < len(docs); from += keywordTogether {
 		some := docs[from:min(from+keywordTogether, len(docs))]

@@ -9,7 +9,7 @@ import (
 	"satchel/pipeline/store/keyword"
 )
 
-// A snapshot is, between what [memindex.Folder] puts before and after it: magic; the tenant;
+// A snapshot is, between what snapshotFolder puts before and after it: magic; the tenant;
 // uvarints of the analysis version and the checkpoint; the terms; the facets; the documents
 // (id, position, profile, length, counts as in forward), each list with its count before it.
 // Strings carry their length. Terms and profiles are numbered anew, so that only live ones
@@ -61,7 +61,7 @@ func encodeState(w *bufio.Writer, tenant string, s *keywordState) error {
 	return nil
 }
 
-// read reads a snapshot of size bytes.
+// readKeyword reads a snapshot of size bytes.
 func readKeyword(r io.Reader, size int64, tenant string) (*keywordState, error) {
 	raw := make([]byte, size)
 	if _, err := io.ReadFull(r, raw); err != nil {

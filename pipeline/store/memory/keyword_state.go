@@ -10,14 +10,14 @@ import (
 	"satchel/schemas"
 )
 
-// ErrFull is returned by Apply when a tenant has outgrown what one index can number
+// ErrKeywordFull is returned by Apply when a tenant has outgrown what one index can number
 // (4 GiB of ids, 4 GiB of terms, 32 GiB of postings).
 var ErrKeywordFull = errors.New("keyword index of the tenant is full")
 
-// gone marks a document that was removed or replaced.
+// keywordGone marks a document that was removed or replaced.
 const keywordGone = math.MaxUint32
 
-// state is all of a tenant's data. Documents are numbered in the order they came.
+// keywordState is all of a tenant's data. Documents are numbered in the order they came.
 type keywordState struct {
 	baseState
 	terms    dict
@@ -42,7 +42,7 @@ type keywordState struct {
 
 func newKeywordState() *keywordState { return emptyKeywordState(0) }
 
-// emptyState has room for n documents.
+// emptyKeywordState has room for n documents.
 func emptyKeywordState(n int) *keywordState {
 	return &keywordState{baseState: newBaseState(n), terms: newDict()}
 }
@@ -120,7 +120,7 @@ func (s *keywordState) tally(prof uint32, by int, length uint32) {
 	s.matches.forget()
 }
 
-// Compact implements memindex.State: no dead document, no term, label or session that only
+// Compact implements sharedState: no dead document, no term, label or session that only
 // dead documents had is in the copy.
 func (s *keywordState) Compact() (*keywordState, error) {
 	n := emptyKeywordState(s.Docs)
@@ -155,7 +155,7 @@ func (s *keywordState) Compact() (*keywordState, error) {
 	return n, nil
 }
 
-// Bytes implements memindex.State.
+// Bytes implements sharedState.
 func (s *keywordState) Bytes() int64 {
 	return int64(s.IDs.Bytes() + s.Facets.Bytes() + s.terms.bytes() + s.chunks.bytes() + s.forward.size +
 		20*cap(s.postings) + 8*cap(s.refs) + 8*cap(s.positions) + 4*cap(s.profiles) + 4*cap(s.lens) + 12*cap(s.Live) + 1024)

@@ -29,7 +29,7 @@ import (
 // batch is how many changes are applied in one hold of the lock.
 const batch = 64
 
-// Base is what every index holds of a tenant. Documents are numbered in the order they
+// baseState is what every index holds of a tenant. Documents are numbered in the order they
 // came; a replaced one gets a new number. A driver's state embeds it.
 type baseState struct {
 	Checkpoint int64
@@ -39,7 +39,7 @@ type baseState struct {
 	Docs       int      // live documents
 }
 
-// NewBase returns a Base with room for about n documents.
+// newBaseState returns a Base with room for about n documents.
 func newBaseState(n int) baseState {
 	return baseState{IDs: columns.NewIDs(n), Facets: columns.NewDict()}
 }
@@ -74,7 +74,7 @@ func (b *baseState) wasteful() bool {
 	return dead > 1024 && dead > b.Docs/4
 }
 
-// State is all that an index holds of one tenant: a pointer to a driver's type that embeds
+// sharedState is all that an index holds of one tenant: a pointer to a driver's type that embeds
 // Base. Compact, Prepare and Digest only read, and run while readers do.
 type sharedState[S, C any] interface {
 	Head() *baseState
@@ -90,7 +90,7 @@ type sharedState[S, C any] interface {
 	Digest(ctx context.Context) ([32]byte, error)
 }
 
-// Config of an Index. Every field but Dir, MemoryBytes and SnapshotEvery is required.
+// sharedConfig of an Index. Every field but Dir, MemoryBytes and SnapshotEvery is required.
 type sharedConfig[S, C any] struct {
 	Name          string // of the index, for errors
 	Dir           string // folder of the snapshots; "": none, and no tenant is evicted
@@ -109,7 +109,7 @@ type sharedConfig[S, C any] struct {
 	Lost    error // what calls return whose tenant's snapshot could not be used, until Checkpoint or Reset
 }
 
-// Index keeps tenants. Use Open. It is safe for concurrent use.
+// sharedIndex keeps tenants. Use Open. It is safe for concurrent use.
 type sharedIndex[S sharedState[S, C], C any] struct {
 	cfg   sharedConfig[S, C]
 	files snapshotFolder
@@ -122,7 +122,7 @@ type sharedIndex[S sharedState[S, C], C any] struct {
 	active  sync.WaitGroup // calls between Acquire and Release
 }
 
-// Open returns an index over the snapshots in cfg.Dir, which it creates.
+// openShared returns an index over the snapshots in cfg.Dir, which it creates.
 func openShared[S sharedState[S, C], C any](cfg sharedConfig[S, C]) (*sharedIndex[S, C], error) {
 	if cfg.Dir == "" {
 		cfg.MemoryBytes = 0

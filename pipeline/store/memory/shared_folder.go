@@ -20,7 +20,7 @@ import (
 // ErrDamaged is returned for a file that is not as it was written.
 var ErrDamaged = errors.New("snapshot is damaged")
 
-// Folder is where the files of one index are, one a tenant. A file is replaced as a whole,
+// snapshotFolder is where the files of one index are, one a tenant. A file is replaced as a whole,
 // begins with its checkpoint, which can be read alone, and ends with the SHA-256 of what
 // stands before.
 type snapshotFolder struct {

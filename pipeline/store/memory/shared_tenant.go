@@ -14,7 +14,7 @@ import (
 // without a word.
 var ErrForeign = errors.New("snapshot is of another index")
 
-// Tenant is the index of one tenant. Writers hold write for as long as they work, and lock
+// tenantIndex is the index of one tenant. Writers hold write for as long as they work, and lock
 // only while they change what readers see.
 type tenantIndex[S sharedState[S, C], C any] struct {
 	x    *sharedIndex[S, C]

@@ -7,14 +7,14 @@ import (
 	"satchel/pipeline/store/internal/columns"
 )
 
-// Candidate is a document with its score and, where documents have several rows, its best.
+// scoredRow is a document with its score and, where documents have several rows, its best.
 type scoredRow struct {
 	Score float64
 	Doc   uint32
 	Row   uint32
 }
 
-// Top is a heap of the best Limit candidates, the worst of them first.
+// topRows is a heap of the best Limit candidates, the worst of them first.
 type topRows struct {
 	Limit  int
 	Before func(a, b uint32) bool // whether a document's id comes before another's
@@ -69,7 +69,7 @@ func (h *topRows) siftDown(i int) {
 	}
 }
 
-// SortBest sorts candidates by falling score, then by id.
+// sortBest sorts candidates by falling score, then by id.
 func sortBest(all []scoredRow, ids *columns.IDs) {
 	slices.SortFunc(all, func(a, b scoredRow) int {
 		if c := cmp.Compare(b.Score, a.Score); c != 0 {

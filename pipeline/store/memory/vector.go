@@ -38,14 +38,14 @@ import (
 	"satchel/schemas"
 )
 
-// ErrClosed is returned by every call after Close.
+// ErrVectorClosed is returned by every call after Close.
 var ErrVectorClosed = errors.New("vector index is closed")
 
-// ErrLost is returned while a tenant's snapshot turned out to be damaged after its checkpoint
+// ErrVectorLost is returned while a tenant's snapshot turned out to be damaged after its checkpoint
 // was read: the tenant begins anew, and who applies changes reads its checkpoint again first.
 var ErrVectorLost = errors.New("vector snapshot is damaged, and the index begins anew")
 
-// Config configures an Index. The zero value works: everything stays in memory.
+// VectorConfig configures an Index. The zero value works: everything stays in memory.
 type VectorConfig struct {
 	Model         string // names what makes the vectors, with its revision; part of a snapshot
 	Dimensions    int    // length of a vector, at most 65,536; 0: 256
@@ -93,7 +93,7 @@ func (c *VectorConfig) Validate() error {
 // tenant is the index of one tenant.
 type tenant = tenantIndex[*vectorState, vector.Change]
 
-// Index is a vector.Driver; put vector.New in front of it. It is safe for concurrent use.
+// Vector is a vector.Driver; put vector.New in front of it. It is safe for concurrent use.
 type Vector struct {
 	cfg VectorConfig
 	mem *sharedIndex[*vectorState, vector.Change]
@@ -101,7 +101,7 @@ type Vector struct {
 
 var _ vector.Driver = (*Vector)(nil)
 
-// Open returns an index over the snapshots in cfg.Dir, which it creates.
+// OpenVector returns an index over the snapshots in cfg.Dir, which it creates.
 func OpenVector(cfg VectorConfig) (*Vector, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("open vector index: %w", err)

@@ -7,7 +7,7 @@ import (
 	"satchel/pipeline/store/vector"
 )
 
-// Prepare implements memindex.State: it quantises the vectors.
+// Prepare implements sharedState: it quantises the vectors.
 func (s *vectorState) Prepare(changes []vector.Change) func() error {
 	ready := make([][]chunk, len(changes))
 	var arena []int8

@@ -155,7 +155,7 @@ func BenchmarkFiltered(b *testing.B) {
 	}
 }
 
-// BenchmarkScore scores 600 of 100,000 items that nothing has in its cache.
+// BenchmarkVectorScore scores 600 of 100,000 items that nothing has in its cache.
 func BenchmarkVectorScore(b *testing.B) {
 	for _, chunks := range []int{1, 3} {
 		b.Run(fmt.Sprint(chunks), func(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 
 // decode reads a snapshot of size bytes, without its sum. What is not as encode writes it
 // is ErrDamaged; a snapshot of another model or dimension is
-// memindex.ErrForeign.
+// ErrForeign.
 func (c *VectorConfig) decode(from io.Reader, size int64, tenant string) (*vectorState, error) {
 	r := &reader{r: bufio.NewReaderSize(from, 1<<18), left: size}
 	if string(r.take(len(vectorMagic))) != vectorMagic || string(r.str()) != tenant {

@@ -10,7 +10,7 @@ import (
 	"satchel/pipeline/store/vector"
 )
 
-// Digest implements memindex.State: it hashes the live items in order of id, as vector.Digester says.
+// Digest implements sharedState: it hashes the live items in order of id, as vector.Digester says.
 func (s *vectorState) Digest(ctx context.Context) ([32]byte, error) {
 	type item struct {
 		id  string

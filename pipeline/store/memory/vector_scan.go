@@ -11,7 +11,7 @@ import (
 	"satchel/pipeline/infra/vecmath"
 )
 
-// block is how many rows the kernel is given at once: as many as it fetches ahead at 256
+// vectorBlock is how many rows the kernel is given at once: as many as it fetches ahead at 256
 // dimensions, so that the next block comes in while this one's items are counted.
 const vectorBlock = 64
 
@@ -217,7 +217,7 @@ type moments struct {
 	high, low uint64 // of the sum of squares
 }
 
-// unit is 1 in fixed point; scores are within ±1, give or take a rounding.
+// vectorUnit is 1 in fixed point; scores are within ±1, give or take a rounding.
 const vectorUnit = 1 << 31
 
 // count adds a score once or, when times is 0, never. It takes no branch, since which items a

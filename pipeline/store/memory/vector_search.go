@@ -230,7 +230,7 @@ func score(t *tenant, q *vector.Query, ids []string) []float64 {
 	st := t.RLock()
 	stride, v := st.stride, st.view(q, []schemas.Filter{q.Filter})
 	items := make([]uint32, len(ids))
-	st.IDs.LookupAll(ids, items) // idtable.None is gone
+	st.IDs.LookupAll(ids, items) // columns.NoID is gone
 	t.RUnlock()
 	ask := question{}
 	ask.query, ask.scale = vecmath.QuantiseQuery(q.Vector, stride)
@@ -257,7 +257,7 @@ func scoreChunks(t *tenant, q *vector.Query, ids []string) [][]vector.ChunkScore
 	}
 	v, rows := st.view(q, []schemas.Filter{q.Filter}), &st.axes[at]
 	items := make([]uint32, len(ids))
-	st.IDs.LookupAll(ids, items) // idtable.None is gone
+	st.IDs.LookupAll(ids, items) // columns.NoID is gone
 	var dots [1]int32
 	for i, item := range items {
 		if item == vectorGone || !v.passes(item) {
@@ -272,7 +272,7 @@ func scoreChunks(t *tenant, q *vector.Query, ids []string) [][]vector.ChunkScore
 	return out
 }
 
-// together is how many items are scored at once: about as many as a core can wait for
+// vectorTogether is how many items are scored at once: about as many as a core can wait for
 // memory for.
 const vectorTogether = 32
 

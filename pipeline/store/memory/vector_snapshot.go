@@ -7,7 +7,7 @@ import (
 	"satchel/pipeline/store/internal/columns"
 )
 
-// A snapshot is, between what [memindex.Folder] puts before and after it: magic; the tenant;
+// A snapshot is, between what snapshotFolder puts before and after it: magic; the tenant;
 // the model; uvarints of the dimension and the checkpoint; the axes' names; the facets with
 // their length before them; the items (id, position, profile, chunks: axis, start, length,
 // numbers), each list with its count before it. Strings carry their length. Profiles are

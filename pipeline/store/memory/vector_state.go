@@ -11,14 +11,14 @@ import (
 	"satchel/schemas"
 )
 
-// ErrFull is returned by Apply when a tenant has outgrown what one index can number
+// ErrVectorFull is returned by Apply when a tenant has outgrown what one index can number
 // (four billion chunks, 4 GiB of ids, positions of 40 bits).
 var ErrVectorFull = errors.New("vector index of the tenant is full")
 
-// gone is the profile of an item that was removed or replaced.
+// vectorGone is the profile of an item that was removed or replaced.
 const vectorGone = math.MaxUint32
 
-// state is all of a tenant's data. Items are numbered in the order they came. Readers hold
+// vectorState is all of a tenant's data. Items are numbered in the order they came. Readers hold
 // the tenant's lock while they take a view and while they look up ids, not while they scan.
 type vectorState struct {
 	baseState
@@ -50,7 +50,7 @@ type chunk struct {
 
 func newVectorState(dims int) *vectorState { return emptyVectorState(dims, 0) }
 
-// emptyState has room for n items.
+// emptyVectorState has room for n items.
 func emptyVectorState(dims, n int) *vectorState {
 	return &vectorState{baseState: newBaseState(n), stride: (dims + vecmath.Lane - 1) / vecmath.Lane * vecmath.Lane}
 }
@@ -244,7 +244,7 @@ func (w *walk) of(dst []chunk, ord uint32) []chunk {
 	return dst
 }
 
-// Compact implements memindex.State: no dead item, no vector, label or session that only dead
+// Compact implements sharedState: no dead item, no vector, label or session that only dead
 // items had is in the copy.
 func (s *vectorState) Compact() (*vectorState, error) {
 	n := emptyVectorState(s.stride, s.Docs)
@@ -269,7 +269,7 @@ func (s *vectorState) Compact() (*vectorState, error) {
 	return n, nil
 }
 
-// Bytes implements memindex.State.
+// Bytes implements sharedState.
 func (s *vectorState) Bytes() int64 {
 	n := int64(s.IDs.Bytes()+s.Facets.Bytes()+4*cap(s.Live)) + 1024
 	for _, p := range s.items {

@@ -21,21 +21,21 @@ import (
 	"satchel/schemas"
 )
 
-// Config says where the database is. URL is required.
+// ItemsConfig says where the database is. URL is required.
 type ItemsConfig struct {
 	URL      string // a postgres:// URL
 	Schema   string // holds the tables; "" is satchel_items
 	MaxConns int    // most connections; 0 is 8
 }
 
-// DB is an items.Driver.
+// Items is an items.Driver.
 type Items struct {
 	pool *pgxpool.Pool
 }
 
 var _ items.Driver = (*Items)(nil)
 
-// Open connects and makes the tables when they are not there.
+// OpenItems connects and makes the tables when they are not there.
 func OpenItems(ctx context.Context, cfg ItemsConfig) (*Items, error) {
 	if cfg.Schema == "" {
 		cfg.Schema = "satchel_items"
@@ -66,7 +66,7 @@ func (db *Items) Scrub(ctx context.Context) error {
 	return nil
 }
 
-// wrap names what was done; damage that Postgres found is items.ErrCorrupt.
+// wrapItems names what was done; damage that Postgres found is items.ErrCorrupt.
 func wrapItems(what string, err error) error {
 	if err == nil {
 		return nil
@@ -109,7 +109,7 @@ func (db *Items) Reset(ctx context.Context, tenant string) error {
 	return wrapItems("reset items", err)
 }
 
-// tenantID is the id of the tenant whose name is the first parameter.
+// itemsTenantID is the id of the tenant whose name is the first parameter.
 const itemsTenantID = "(SELECT id FROM tenants WHERE name = $1)"
 
 // Checkpoint implements items.Rows.

@@ -97,7 +97,7 @@ type writer struct {
 	left     []string // those of them who may have none any more
 }
 
-// puts are rows that are written whole, column by column.
+// itemsPuts are rows that are written whole, column by column.
 type itemsPuts struct {
 	ids        []string
 	tokens     []int32

@@ -1,9 +1,9 @@
 package postgres
 
-// schemaVersion is that of tables.
+// itemsSchemaVersion is that of tables.
 const itemsSchemaVersion = 2
 
-// tables makes the tables. A row whose tokens are -1 holds links that wait for their item;
+// itemsTables makes the tables. A row whose tokens are -1 holds links that wait for their item;
 // head and body are as package items encodes them, the other columns repeat of them what is
 // searched.
 const itemsTables = `

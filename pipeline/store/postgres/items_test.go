@@ -45,7 +45,7 @@ func openItems(t *testing.T, url string) *postgres.Items {
 	return db
 }
 
-// TestManyWorkers has several processes apply the same log, in other batches: what is
+// TestItemsManyWorkers has several processes apply the same log, in other batches: what is
 // there is what one would have made of it, and each sees it.
 func TestItemsManyWorkers(t *testing.T) {
 	t.Parallel()

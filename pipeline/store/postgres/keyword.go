@@ -33,7 +33,7 @@ import (
 // ErrOrder is returned by Apply when positions fall or pass upTo.
 var ErrOrder = errors.New("changes are not in order of position")
 
-// Config says where the database is. URL is required.
+// KeywordConfig says where the database is. URL is required.
 type KeywordConfig struct {
 	URL      string // a postgres:// URL
 	Schema   string // holds the tables; "" is satchel_keyword
@@ -44,7 +44,7 @@ type KeywordConfig struct {
 	Language string
 }
 
-// Index is a keyword.Index. It is safe for concurrent use.
+// Keyword is a keyword.Index. It is safe for concurrent use.
 type Keyword struct {
 	pool     *pgxpool.Pool
 	language string
@@ -54,7 +54,7 @@ var _ keyword.Index = (*Keyword)(nil)
 
 var languageName = regexp.MustCompile(`^([a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?)?$`)
 
-// Open connects and makes the tables when they are not there.
+// OpenKeyword connects and makes the tables when they are not there.
 func OpenKeyword(ctx context.Context, cfg KeywordConfig) (*Keyword, error) {
 	if cfg.Schema == "" {
 		cfg.Schema = "satchel_keyword"

@@ -61,7 +61,7 @@ func (x *Keyword) apply(ctx context.Context, tx pgx.Tx, row Tenant, changes []ke
 	return err
 }
 
-// puts are documents to be written, column by column.
+// keywordPuts are documents to be written, column by column.
 type keywordPuts struct {
 	ids, words []string // words: the vector, or with a language the text
 	digests    [][]byte

@@ -1,9 +1,9 @@
 package postgres
 
-// schemaVersion is that of tables.
+// keywordSchemaVersion is that of tables.
 const keywordSchemaVersion = 1
 
-// tables makes the tables. digest is the SHA-256 of a
+// keywordTables makes the tables. digest is the SHA-256 of a
 // document's id, text and facets.
 const keywordTables = `
 CREATE TABLE analysis (rules text NOT NULL);

@@ -27,7 +27,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 )
 
-// Config says where the database is. URL is required.
+// LogConfig says where the database is. URL is required.
 type LogConfig struct {
 	// URL is a postgres:// URL.
 	URL string
@@ -39,7 +39,7 @@ type LogConfig struct {
 	Timeout time.Duration
 }
 
-// DB is an eventlog.Driver.
+// Log is an eventlog.Driver.
 type Log struct {
 	pool    *pgxpool.Pool
 	timeout time.Duration
@@ -47,7 +47,7 @@ type Log struct {
 
 var _ eventlog.Driver = (*Log)(nil)
 
-// Open connects and makes the tables when they are not there.
+// OpenLog connects and makes the tables when they are not there.
 func OpenLog(ctx context.Context, cfg LogConfig) (*Log, error) {
 	if cfg.Schema == "" {
 		cfg.Schema = "satchel_log"

@@ -47,7 +47,7 @@ func draft(tenant, id string) eventlog.Draft {
 	return eventlog.Draft{Tenant: tenant, Agent: "a", Type: "t", Source: "s", ID: id, Subject: "item-" + id, Data: []byte(`"` + id + `"`)}
 }
 
-// TestManyWorkers has several logs, as processes have them, append to the same tenants,
+// TestLogManyWorkers has several logs, as processes have them, append to the same tenants,
 // partly the same events: positions are dense, no event is there twice, the trees hold.
 func TestLogManyWorkers(t *testing.T) {
 	t.Parallel()

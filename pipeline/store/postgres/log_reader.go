@@ -20,7 +20,7 @@ type reader struct {
 	lead pgx.Batch // what is to be sent before the next query: BEGIN, writes, locks
 }
 
-// tenantID is the id of the tenant whose name is the first parameter.
+// logTenantID is the id of the tenant whose name is the first parameter.
 const logTenantID = "(SELECT id FROM tenants WHERE name = $1)"
 
 // query sends what leads and one query, and calls next for every row.

@@ -8,10 +8,10 @@ const (
 	hashSize    = 32
 )
 
-// schemaVersion is that of tables.
+// logSchemaVersion is that of tables.
 const logSchemaVersion = 1
 
-// tables makes the tables. Rows of content are deleted
+// logTables makes the tables. Rows of content are deleted
 // when they are erased; an entry without one was erased. There are no foreign keys: they
 // would cost every row a look-up, and Check finds what they would refuse.
 const logTables = `

@@ -21,7 +21,7 @@ const oldest = 130000
 // connectTimeout bounds one attempt to connect, unless the URL says otherwise.
 const connectTimeout = 5 * time.Second
 
-// Config says what to open. URL, Schema, Version and Tables are required.
+// PoolConfig says what to open. URL, Schema, Version and Tables are required.
 type PoolConfig struct {
 	// URL is a postgres:// URL or a key=value string, as libpq takes them.
 	URL string
@@ -41,7 +41,7 @@ type PoolConfig struct {
 
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
-// Open connects, checks the server and makes the tables when they are not there.
+// OpenPool connects, checks the server and makes the tables when they are not there.
 func OpenPool(ctx context.Context, cfg PoolConfig) (*pgxpool.Pool, error) {
 	if !schemaName.MatchString(cfg.Schema) {
 		return nil, &SetupError{Problem: fmt.Sprintf("schema name %q: letters a–z, digits and underscores only", cfg.Schema)}
@@ -92,7 +92,7 @@ func OpenPool(ctx context.Context, cfg PoolConfig) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// Drop removes schemas that are there, with every table in them.
+// DropSchemas removes schemas that are there, with every table in them.
 func DropSchemas(ctx context.Context, url string, schemas ...string) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {

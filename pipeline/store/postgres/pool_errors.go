@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/puddle/v2"
 )
 
-// Class is what an error means to a driver.
+// ErrorClass is what an error means to a driver.
 type ErrorClass int
 
 // The classes.
@@ -78,7 +78,7 @@ func networked(err error) bool {
 	return false
 }
 
-// Clean returns err without what a server's message may quote of a row: only the
+// CleanError returns err without what a server's message may quote of a row: only the
 // severity, the code and, where it cannot hold a value, the message are kept.
 func CleanError(err error) error {
 	var server *pgconn.PgError

@@ -48,7 +48,7 @@ func FacetUnnest(n int) string {
 // FacetSelect is the columns of FacetUnnest under the alias u, with lists as jsonb.
 const FacetSelect = "u.kind, u.type, u.category, u.session, u.signer, u.labels::jsonb, u.groups::jsonb, u.purposes::jsonb, u.level, u.trust, u.sensitivity, u.pii, u.credentials"
 
-// Facets gathers the facets of many rows, column by column. The zero value is empty.
+// FacetArrays gathers the facets of many rows, column by column. The zero value is empty.
 type FacetArrays struct {
 	text    [8][]string
 	numbers [5][]float64
@@ -97,12 +97,12 @@ func array(list []string) string {
 	return string(b)
 }
 
-// Text returns s as Postgres takes it: without NUL, and valid UTF-8.
+// ShortText returns s as Postgres takes it: without NUL, and valid UTF-8.
 func ShortText(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "�"), "�")
 }
 
-// Where returns f as a condition on the facet columns of the table alias, its values
+// FilterCondition returns f as a condition on the facet columns of the table alias, its values
 // appended to args as parameters. It holds exactly where f matches.
 func FilterCondition(f schemas.Filter, alias string, args *[]any) string {
 	if f.IsNone() {

@@ -24,7 +24,7 @@ type Tenant struct {
 	Checkpoint int64
 }
 
-// Update runs fn in a transaction that holds the tenant's row, which it makes when it is
+// UpdateTenant runs fn in a transaction that holds the tenant's row, which it makes when it is
 // not there. fn may be run again.
 func UpdateTenant(ctx context.Context, pool *pgxpool.Pool, tenant string, fn func(pgx.Tx, Tenant) error) error {
 	return Attempt(func() error {

@@ -24,7 +24,7 @@ import (
 	"satchel/pipeline/infra/sqlitefile"
 )
 
-// Config says where and how. Path, Version and Corrupt are required.
+// FileConfig says where and how. Path, Version and Corrupt are required.
 type FileConfig struct {
 	Path     string // the file; its folder must exist
 	Version  int    // of Schema, above 0; a file of any other is refused
@@ -66,7 +66,7 @@ const TenantNum = "(SELECT num FROM tenants WHERE name = ?)"
 // A key is the tenant's number times 2⁴⁰ plus a count, so that its rows lie together.
 func KeyRange(num int64) (low, high int64) { return num << 40, (num+1)<<40 - 1 }
 
-// Open opens or creates the file.
+// OpenFile opens or creates the file.
 func OpenFile(ctx context.Context, c FileConfig) (*File, error) {
 	if c.Path == "" {
 		return nil, errors.New("no path")

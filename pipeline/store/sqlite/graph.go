@@ -10,7 +10,7 @@
 // together.
 //
 // The file is a projection: it can be deleted and is then folded from the log again. What
-// that costs and saves is said in [sqlitedb].
+// that costs and saves is said in [File].
 
 package sqlite
 
@@ -24,7 +24,7 @@ import (
 	"satchel/pipeline/store/graph"
 )
 
-// Config says where and how. Only Path is required.
+// GraphConfig says where and how. Only Path is required.
 type GraphConfig struct {
 	Path        string // the file; its folder must exist
 	MemoryBytes int64  // cap of all adjacencies together; default 512 MiB. The tenant in use is kept even above it
@@ -35,7 +35,7 @@ type GraphConfig struct {
 	OnCorrupt func(error)
 }
 
-// DB is a Driver. It is safe for concurrent use. One process may have the file open.
+// Graph is a Driver. It is safe for concurrent use. One process may have the file open.
 type Graph struct {
 	file         *File
 	nodes        *Table
@@ -45,7 +45,7 @@ type Graph struct {
 
 var _ graph.Driver = (*Graph)(nil)
 
-// schemaVersion is that of schema and of what rows hold.
+// graphSchemaVersion is that of schema and of what rows hold.
 const graphSchemaVersion = 1
 
 const graphSchema = `
@@ -58,7 +58,7 @@ CREATE TABLE nodes (
 );
 `
 
-// Open opens or creates the file.
+// OpenGraph opens or creates the file.
 func OpenGraph(ctx context.Context, c GraphConfig) (*Graph, error) {
 	if c.MemoryBytes <= 0 {
 		c.MemoryBytes = 512 << 20

@@ -11,7 +11,7 @@ import (
 	"satchel/pipeline/store/graph"
 )
 
-// entry is a row that a batch writes, and what it was before.
+// graphEntry is a row that a batch writes, and what it was before.
 type graphEntry struct {
 	id string
 	*graph.Row

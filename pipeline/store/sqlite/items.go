@@ -13,7 +13,7 @@
 // to the end when it arrives. The directory relies on it.
 //
 // The file is a projection: it can be deleted and is then folded from the log again. What
-// that costs and saves is said in [sqlitedb].
+// that costs and saves is said in [File].
 
 package sqlite
 
@@ -26,7 +26,7 @@ import (
 	"satchel/pipeline/store/items"
 )
 
-// Config says where and how. Only Path is required.
+// ItemsConfig says where and how. Only Path is required.
 type ItemsConfig struct {
 	Path        string // the file; its folder must exist
 	MemoryBytes int64  // cap of all directories together; default 512 MiB. The tenant in use is kept even above it
@@ -37,7 +37,7 @@ type ItemsConfig struct {
 	OnCorrupt func(error)
 }
 
-// DB is a Driver. It is safe for concurrent use. One process may have the file open.
+// Items is a Driver. It is safe for concurrent use. One process may have the file open.
 type Items struct {
 	file  *File
 	items *Table
@@ -47,7 +47,7 @@ type Items struct {
 
 var _ items.Driver = (*Items)(nil)
 
-// schemaVersion is that of schema and of what rows hold.
+// itemsSchemaVersion is that of schema and of what rows hold.
 const itemsSchemaVersion = 1
 
 const itemsSchema = `
@@ -68,7 +68,7 @@ CREATE TABLE accesses (
 );
 `
 
-// Open opens or creates the file.
+// OpenItems opens or creates the file.
 func OpenItems(ctx context.Context, c ItemsConfig) (*Items, error) {
 	if c.MemoryBytes <= 0 {
 		c.MemoryBytes = 512 << 20

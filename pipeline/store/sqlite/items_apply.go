@@ -11,7 +11,7 @@ import (
 	"satchel/pipeline/store/items"
 )
 
-// entry is a row that a batch writes.
+// itemsEntry is a row that a batch writes.
 type itemsEntry struct {
 	id string
 	*items.Row

@@ -25,7 +25,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 )
 
-// Config says where the database is. Path is required.
+// LogConfig says where the database is. Path is required.
 type LogConfig struct {
 	// Path is the database file, made when it is not there. SQLite adds -wal and -shm.
 	Path string
@@ -38,7 +38,7 @@ type LogConfig struct {
 	MaxPages int
 }
 
-// DB is an eventlog.Driver over one SQLite file.
+// Log is an eventlog.Driver over one SQLite file.
 type Log struct {
 	writePool *sql.DB
 	readPool  *sql.DB
@@ -54,7 +54,7 @@ type Log struct {
 
 var _ eventlog.Driver = (*Log)(nil)
 
-// Open opens or makes the database. A file of a newer version, of another program or a
+// OpenLog opens or makes the database. A file of a newer version, of another program or a
 // damaged one is refused, the last with eventlog.ErrCorrupt. Where nothing may be written, a
 // file that was closed, so that no journal is beside it, is opened as it is: what would change
 // it fails.

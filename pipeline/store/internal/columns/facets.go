@@ -44,7 +44,7 @@ type Dict struct {
 	cache cache
 }
 
-// New returns an empty dictionary.
+// NewDict returns an empty dictionary.
 func NewDict() *Dict {
 	return &Dict{
 		byKey: map[key]uint32{}, wordsByCode: map[string]uint32{},

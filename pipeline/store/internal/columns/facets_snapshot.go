@@ -9,7 +9,7 @@ import (
 	"satchel/schemas"
 )
 
-// ErrCorrupt is returned by Decode for bytes that AppendTo did not write.
+// ErrCorruptDict is returned by Decode for bytes that AppendTo did not write.
 var ErrCorruptDict = errors.New("profile snapshot is damaged")
 
 // AppendTo appends a snapshot: the words, the sessions, the numbers and the profiles,
@@ -34,7 +34,7 @@ func (d *Dict) AppendTo(b []byte) []byte {
 	return b
 }
 
-// Decode reads what AppendTo appended. What it keeps is copied.
+// DecodeDict reads what AppendTo appended. What it keeps is copied.
 func DecodeDict(c *Cursor) (*Dict, error) {
 	d := NewDict()
 	for range c.Count() {

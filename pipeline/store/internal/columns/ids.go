@@ -23,11 +23,11 @@ import (
 	"strings"
 )
 
-// None is no ordinal. Intern returns it for the empty id and when the table is full
+// NoID is no ordinal. Intern returns it for the empty id and when the table is full
 // (4 GiB of id bytes).
 const NoID = math.MaxUint32
 
-// Table is a set of ids with an ordinal each. Use New.
+// IDs is a set of ids with an ordinal each. Use New.
 type IDs struct {
 	seed  maphash.Seed
 	arena []byte   // per ordinal: uvarint(length<<1 | packed), bytes
@@ -40,7 +40,7 @@ type IDs struct {
 // deleted marks the slot of a deleted id: it is passed over, never matched.
 const deleted = uint64(math.MaxUint32)
 
-// New returns an empty table with room for about n ids.
+// NewIDs returns an empty table with room for about n ids.
 func NewIDs(n int) *IDs {
 	t := &IDs{seed: maphash.MakeSeed()}
 	if n > 0 {

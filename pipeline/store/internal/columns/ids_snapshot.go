@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// ErrCorrupt is returned by Decode for bytes that AppendTo did not write.
+// ErrCorruptIDs is returned by Decode for bytes that AppendTo did not write.
 var ErrCorruptIDs = errors.New("id table snapshot is damaged")
 
 // AppendTo appends a snapshot: uvarint of the ordinals given, then per ordinal its
@@ -25,7 +25,7 @@ func (t *IDs) AppendTo(dst []byte) []byte {
 	return dst
 }
 
-// Decode reads what AppendTo appended. The ids are copied.
+// DecodeIDs reads what AppendTo appended. The ids are copied.
 func DecodeIDs(c *Cursor) (*IDs, error) {
 	n := c.Count()
 	if n >= math.MaxUint32-2 {

@@ -5,7 +5,7 @@ package columns
 
 import "sync"
 
-// Check keeps the greatest checkpoint of each tenant. The zero value is empty. It is
+// RollbackCheck keeps the greatest checkpoint of each tenant. The zero value is empty. It is
 // safe for concurrent use.
 type RollbackCheck struct {
 	mu sync.Mutex
