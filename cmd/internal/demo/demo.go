@@ -1,3 +1,5 @@
+// Package demo is satchel demo. It starts a node in a fresh folder, streams the story of an outage at a payment company
+// as its agents remember it, asks as two principals, checks every promise and says what it saw.
 package demo
 
 import (
@@ -18,6 +20,8 @@ import (
 	"satchel/emitters"
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
 )
 
 // Demo is satchel demo.
@@ -81,7 +85,11 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 		return err
 	}
 	defer nc.Close()
-	t := &runner{App: own, verbose: c.Verbose, node: n, nc: nc, client: &client.Client{NC: nc, Tenant: demoTenant, Agent: demoAgent}}
+	s, err := scope.System(demoTenant)
+	if err != nil {
+		return err
+	}
+	t := &runner{App: own, verbose: c.Verbose, node: n, nc: nc, scope: s, client: &client.Client{NC: nc, Tenant: demoTenant, Agent: demoAgent}}
 	for _, step := range []func(context.Context) error{t.write, t.refuse, t.ask, t.walk, t.compact, t.sandbox, t.measure, t.prove, t.tamper, t.erase, t.follow} {
 		if err := step(ctx); err != nil {
 			return err
@@ -114,11 +122,23 @@ type runner struct {
 	node    *app.Node
 	nc      *nats.Conn
 	client  *client.Client
+	scope   scope.Scope
 	ids     map[string]string // item id → event id
-	last    string            // event id of the last write
 	seen    int64             // log position that the next request waits for
 	context string            // pack that the roles worked on
 	tokens  int               // of that pack
+}
+
+// request asks for a context as a principal, from what the log has by now.
+func (t *runner) request(ctx context.Context, as *schemas.Agent, question string, payload schemas.RequestPayload) (*schemas.ResultPayload, error) {
+	payload.Query.Text = question
+	payload.MinPosition = t.seen
+	res, err := t.client.Ask(ctx, schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest, From: as}, Payload: payload})
+	if err != nil {
+		return nil, err
+	}
+	t.seen = res.Payload.Positions.Decision // the pack before counts as a use of what it showed
+	return &res.Payload, nil
 }
 
 func (t *runner) say(format string, args ...any) { fmt.Fprintf(t.Out, format+"\n", args...) }

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/importer/source/gitlog"
 	"satchel/cmd/internal/terminal"
@@ -56,24 +55,20 @@ type GitResult struct {
 
 // Run publishes the history.
 func (c *Git) Run(ctx context.Context, a *app.App) error {
-	did, err := c.do(ctx, a)
+	did, err := c.run(ctx, a)
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return errors.Join(command.PrintJSON(a, did), leftOut(did.Malformed, did.Refused))
-	}
-	did.print(a)
-	return printUnfinished(a, did.Indexed, did.Malformed, did.Refused)
+	return did.ending().report(a, did, did.words())
 }
 
-// do publishes the history and says how much of it there was.
-func (c *Git) do(ctx context.Context, a *app.App) (*GitResult, error) {
+// run publishes the history and says how much of it there was.
+func (c *Git) run(ctx context.Context, a *app.App) (*GitResult, error) {
 	repo, err := openRepo(ctx, c.Repo, c.Ref)
 	if err != nil {
 		return nil, err
 	}
-	c.Name = cmp.Or(c.Name, repo.Name())
+	c.Name = cmp.Or(c.Name, repo.Name)
 	since := ""
 	if c.Since != "" {
 		if since, err = repo.Resolve(ctx, c.Since); err != nil {
@@ -90,12 +85,16 @@ func (c *Git) do(ctx context.Context, a *app.App) (*GitResult, error) {
 			return nil, err
 		}
 	}
-	did := &GitResult{Repo: c.Name, Head: repo.Head(), Since: since, Shallow: repo.Shallow()}
-	if err := c.publish(ctx, a, p, repo, did); err != nil {
+	did := &GitResult{Repo: c.Name, Head: repo.Head, Since: since, Shallow: repo.Shallow}
+	if err := c.publish(ctx, p, repo, did); err != nil {
 		return nil, err
 	}
-	did.Published, did.New, did.Malformed, did.Refused = p.Published, p.New(), p.Malformed, p.Refused()
-	if did.Total = did.Read; c.Since == "" {
+	did.Published = p.Published
+	did.New = p.New()
+	did.Malformed = p.Malformed
+	did.Refused = p.Refused
+	did.Total = did.Read
+	if c.Since == "" {
 		if did.Total, err = repo.Count(ctx, ""); err != nil {
 			return nil, err
 		}
@@ -130,16 +129,20 @@ func (c *Git) resume(ctx context.Context, p *publisher, repo *gitlog.Repo) (stri
 		if err != nil {
 			return false, err
 		}
-		return p.known(ctx, &item)
+		id, err := eventID(&item)
+		if err != nil {
+			return false, err
+		}
+		return p.isLogged(ctx, id)
 	})
 }
 
-func (c *Git) publish(ctx context.Context, a *app.App, p *publisher, repo *gitlog.Repo, did *GitResult) error {
+func (c *Git) publish(ctx context.Context, p *publisher, repo *gitlog.Repo, did *GitResult) error {
 	total, err := repo.Count(ctx, did.Since)
 	if err != nil {
 		return err
 	}
-	bar := a.Progress("importing commits")
+	bar := p.a.Progress("importing commits")
 	defer bar.End()
 	err = repo.Log(ctx, did.Since, func(commit *gitlog.Commit) error {
 		did.Read++
@@ -149,7 +152,7 @@ func (c *Git) publish(ctx context.Context, a *app.App, p *publisher, repo *gitlo
 		if commit.Cut || len(commit.Files) < commit.FilesTotal {
 			did.Cut++
 		}
-		item, err := commit.Item(c.Name, a.Tenant, c.labels())
+		item, err := commit.Item(c.Name, p.a.Tenant, c.labels())
 		if err != nil {
 			return err
 		}
@@ -163,31 +166,26 @@ func (c *Git) publish(ctx context.Context, a *app.App, p *publisher, repo *gitlo
 	return err
 }
 
-func (d *GitResult) print(a *app.App) {
+func (d *GitResult) ending() ending { return ending{d.Indexed, d.Malformed, d.Refused} }
+
+// words says what the import did.
+func (d *GitResult) words() string {
 	since := ""
 	if d.Total == d.Read && d.Since != "" {
 		since = fmt.Sprintf(" since %.10s", d.Since)
 	}
-	fmt.Fprintf(a.Out, "%s: %s%s: %d new, %d known already", d.Repo, terminal.Plural(d.Total, "commit", "commits"), since, d.New, d.Known)
-	if d.Refused > 0 {
-		fmt.Fprintf(a.Out, ", %d refused", d.Refused)
-	}
+	merges := ""
 	if d.Merges > 0 {
-		fmt.Fprintf(a.Out, "; %s", terminal.Plural(d.Merges, "merge", "merges"))
+		merges = "; " + terminal.Plural(d.Merges, "merge", "merges")
 	}
+	cut := ""
 	if d.Cut > 0 {
-		fmt.Fprintf(a.Out, "; %d cut: more than %d files, or a message over %d KiB", d.Cut, gitlog.MaxFiles, gitlog.MaxMessage>>10)
+		cut = fmt.Sprintf("; %d cut: more than %d files, or a message over %d KiB", d.Cut, gitlog.MaxFiles, gitlog.MaxMessage>>10)
 	}
-	fmt.Fprintln(a.Out)
+	shallow := ""
 	if d.Shallow {
-		fmt.Fprintln(a.Out, "the clone is shallow: older commits are not in it (git fetch --unshallow)")
+		shallow = "the clone is shallow: older commits are not in it (git fetch --unshallow)\n"
 	}
-}
-
-// printUnfinished says what an import has not done.
-func printUnfinished(a *app.App, indexed bool, malformed, refused int) error {
-	if !indexed {
-		fmt.Fprintln(a.Out, "all is published; the indexes are still catching up")
-	}
-	return leftOut(malformed, refused)
+	return fmt.Sprintf("%s: %s%s: %d new, %d known already%s%s%s\n%s", d.Repo, terminal.Plural(d.Total, "commit", "commits"), since, d.New, d.Known,
+		ifAny(d.Refused, ", %d refused"), merges, cut, shallow)
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -44,21 +45,23 @@ type fieldFlags struct {
 }
 
 // newMapping refuses targets that no item has.
-func newMapping(fields map[string]string, drop bool) (*mapping, error) {
-	for _, field := range slices.Sorted(maps.Keys(fields)) {
+func newMapping(flags fieldFlags) (*mapping, error) {
+	for _, field := range slices.Sorted(maps.Keys(flags.Map)) {
 		name, attribute := strings.CutPrefix(field, attributePrefix)
 		if attribute && name != "" || slices.Contains(schemas.ItemFields(), field) {
 			continue
 		}
 		return nil, config.Usagef("--map %s=%s: no item has a field %q; --map %s%s=%s keeps it as an attribute, and satchel schema memory-item prints the fields",
-			field, fields[field], field, attributePrefix, field, fields[field])
+			field, flags.Map[field], field, attributePrefix, field, flags.Map[field])
 	}
-	return &mapping{fields: fields, drop: drop, unknown: map[string]int{}, near: map[string]string{}}, nil
+	return &mapping{fields: flags.Map, drop: flags.DropUnknown, unknown: map[string]int{}, near: map[string]string{}}, nil
 }
 
 // apply returns the item's fields of a line, or what is wrong with the line.
-func (m *mapping) apply(in map[string]json.RawMessage) (map[string]json.RawMessage, []schemas.Issue) {
-	out, attributes, used := map[string]json.RawMessage{}, map[string]json.RawMessage{}, map[string]bool{}
+func (m *mapping) apply(in object) (object, []schemas.Issue) {
+	out := object{}
+	attributes := object{}
+	used := map[string]bool{}
 	for field, from := range m.fields {
 		v, ok := in[from]
 		used[from] = ok
@@ -68,19 +71,12 @@ func (m *mapping) apply(in map[string]json.RawMessage) (map[string]json.RawMessa
 		if name, is := strings.CutPrefix(field, attributePrefix); is {
 			attributes[name] = v
 		} else {
-			out[field] = foreign(field, v)
+			out[field] = valueOf(field, v)
 		}
 	}
 	var issues []schemas.Issue
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		near, known := m.near[name]
-		if !known {
-			near = nearField(name)
-			if slices.Contains(m.own, name) {
-				near = name
-			}
-			m.near[name] = near
-		}
+		near := m.nearest(name)
 		switch {
 		case used[name]:
 		case near == name && out[name] == nil:
@@ -94,50 +90,54 @@ func (m *mapping) apply(in map[string]json.RawMessage) (map[string]json.RawMessa
 			}
 		}
 	}
-	if issue := addAttributes(out, attributes); issue != nil {
-		issues = append(issues, *issue)
-	}
+	issues = append(issues, addAttributes(out, attributes)...)
 	listLabels(out)
 	return out, issues
 }
 
 // addAttributes adds the attributes that were mapped to those that a line has.
-func addAttributes(out, mapped map[string]json.RawMessage) *schemas.Issue {
+func addAttributes(out, mapped object) []schemas.Issue {
 	if len(mapped) == 0 {
 		return nil
 	}
-	all := map[string]json.RawMessage{}
+	all := object{}
 	if own, ok := out["attributes"]; ok && json.Unmarshal(own, &all) != nil {
-		return &schemas.Issue{Pointer: "/attributes", Message: "must be an object"}
+		return []schemas.Issue{{Pointer: "/attributes", Message: "must be an object"}}
 	}
 	maps.Copy(all, mapped)
 	raw, err := json.Marshal(all)
 	if err != nil {
-		return &schemas.Issue{Pointer: "/attributes", Message: "cannot be encoded"}
+		return []schemas.Issue{{Pointer: "/attributes", Message: "cannot be encoded"}}
 	}
 	out["attributes"] = raw
 	return nil
 }
 
-// nearField returns the item's field that name is, or that it seems to mean: createdAt is created_at. "" is none.
-func nearField(name string) string {
+// nearest returns the field that name is, or the item's that it seems to mean: createdAt is created_at. "" is none.
+func (m *mapping) nearest(name string) string {
+	if near, known := m.near[name]; known {
+		return near
+	}
 	signs := strings.NewReplacer("_", "", "-", "")
 	plain := func(s string) string { return strings.ToLower(signs.Replace(s)) }
-	for _, field := range schemas.ItemFields() {
-		if plain(field) == plain(name) {
-			return field
-		}
+	fields := schemas.ItemFields()
+	if slices.Contains(m.own, name) {
+		m.near[name] = name
+	} else if i := slices.IndexFunc(fields, func(field string) bool { return plain(field) == plain(name) }); i >= 0 {
+		m.near[name] = fields[i]
+	} else {
+		m.near[name] = ""
 	}
-	return ""
+	return m.near[name]
 }
 
-// foreign is the value of a mapped field in the form that an item has it: times as seconds or milliseconds since
+// valueOf is the value of a mapped field in the form that an item has it: times as seconds or milliseconds since
 // 1970 and as days, and numbers where an item has a text.
-func foreign(field string, v json.RawMessage) json.RawMessage {
+func valueOf(field string, v json.RawMessage) json.RawMessage {
 	var number json.Number
 	switch field {
 	case "created_at", "updated_at", "valid_from", "valid_to":
-		if at, ok := timeOf(v); ok {
+		if at, ok := readTime(v); ok {
 			return quote(at.UTC().Format(time.RFC3339Nano))
 		}
 	case "id", "session", "speaker", "category":
@@ -149,7 +149,7 @@ func foreign(field string, v json.RawMessage) json.RawMessage {
 }
 
 // replaceSigns makes an id of one with signs that an id has not.
-func replaceSigns(out map[string]json.RawMessage) {
+func replaceSigns(out object) {
 	var id string
 	if raw, ok := out["id"]; ok && json.Unmarshal(raw, &id) == nil && id != "" && !schemas.ValidID(id) {
 		out["id"] = quote(source.ID(id+" ", source.MaxID)) // the blank is no sign of ids: a hash tells "a/b" from "a:b"
@@ -157,14 +157,15 @@ func replaceSigns(out map[string]json.RawMessage) {
 }
 
 // listLabels makes a list of labels that stand in one text.
-func listLabels(out map[string]json.RawMessage) {
+func listLabels(out object) {
 	var text string
 	if labels, ok := out[labelField]; !ok || json.Unmarshal(labels, &text) != nil {
 		return
 	}
 	var list []string
 	for label := range strings.SplitSeq(text, ",") {
-		if label = strings.TrimSpace(label); label != "" {
+		label = strings.TrimSpace(label)
+		if label != "" {
 			list = append(list, label)
 		}
 	}
@@ -181,8 +182,8 @@ func quote(s string) json.RawMessage {
 	return raw
 }
 
-// timeOf reads a time that is not as an item has it.
-func timeOf(v json.RawMessage) (time.Time, bool) {
+// readTime reads a time that is not as an item has it: a day, or seconds, milliseconds or microseconds since 1970.
+func readTime(v json.RawMessage) (time.Time, bool) {
 	text := strings.Trim(string(v), `"`)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -190,14 +191,20 @@ func timeOf(v json.RawMessage) (time.Time, bool) {
 		}
 	}
 	seconds, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(math.Abs(seconds) < 1e17) {
+	if err != nil || !(math.Abs(seconds) < latestMicrosecond) {
 		return time.Time{}, false
 	}
-	for math.Abs(seconds) >= 1e11 { // milliseconds, microseconds
+	for math.Abs(seconds) >= latestSecond {
 		seconds /= 1000
 	}
-	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC(), true
+	return time.UnixMicro(int64(math.Round(seconds * 1_000_000))).UTC(), true
 }
+
+// A number of this size is no longer read as seconds, or as a time at all: both are in the year 5138.
+const (
+	latestSecond      = 100_000_000_000
+	latestMicrosecond = latestSecond * 1_000_000
+)
 
 // say names the fields of a file that no item has, each once and with how many lines have it.
 func (m *mapping) say(w io.Writer, file string) {
@@ -206,12 +213,7 @@ func (m *mapping) say(w io.Writer, file string) {
 	}
 	const most = 20
 	var named, keep []string
-	names := slices.SortedFunc(maps.Keys(m.unknown), func(a, b string) int {
-		if m.unknown[a] != m.unknown[b] {
-			return m.unknown[b] - m.unknown[a]
-		}
-		return strings.Compare(a, b)
-	})
+	names := slices.SortedFunc(maps.Keys(m.unknown), func(a, b string) int { return cmp.Or(m.unknown[b]-m.unknown[a], cmp.Compare(a, b)) })
 	for _, name := range names[:min(len(names), most)] {
 		named = append(named, fmt.Sprintf("%s (%s)", terminal.Excerpt(name, 64), terminal.Plural(m.unknown[name], "line", "lines")))
 		keep = append(keep, "--map "+attributePrefix+name+"="+name)

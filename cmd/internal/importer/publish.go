@@ -2,111 +2,103 @@ package importer
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/importer/source"
 	"satchel/emitters"
+	"satchel/jetstream"
 	"satchel/schemas"
 )
 
-// Flags are the flags of every import.
-type Flags struct {
-	Label []string `help:"Security labels of the items; without it, level:internal."`
-	Agent string   `help:"Agent that publishes." default:"import" env:"SATCHEL_AS"`
-	Role  []string `help:"Roles claimed: editor may record again what another agent has, declassifier may lower labels. With a principal registry, what it grants the agent counts instead."`
-}
-
-// labels are those of items that have none of their own.
-func (f *Flags) labels() []string {
-	if len(f.Label) == 0 {
-		return []string{"level:internal"}
-	}
-	return f.Label
-}
-
-const importChunk = 500 // items published at once
+const (
+	importChunk  = 500                    // items published at once
+	headerRoom   = 2 << 10                // bytes that the headers of an item's event take at most
+	knownLimit   = 150 * time.Millisecond // how long the log is asked for an event it may not have
+	indexedLimit = 30 * time.Second       // how long an import waits to be found, and for the log
+)
 
 // publisher publishes items as they come, in chunks, each under an id made from its
-// content, so that what is published again is stored once.
+// content, so that what is published again is stored once. It finds out what became of
+// them: whether the log has them, had them before, or the worker refused them.
 type publisher struct {
-	a         *app.App
-	conn      *client.Client
-	emitter   *emitters.Emitter
-	source    string
-	ids       []string // of the events of the items that wait, in order
-	items     []schemas.MemoryItem
-	last      *schemas.Receipt     // of the last that the log has
-	where     []string             // the items that wait were read
-	fate      *outcomes            // nil where nobody answers
-	head      schemas.HeadReply    // of the log before the import
-	held      map[string]heldValue // by id, items that the log had and that may end or come back
+	a       *app.App
+	conn    *client.Client
+	emitter *emitters.Emitter
+	source  string
+	ids     []string // of the events of the items that wait, in order
+	items   []schemas.MemoryItem
+	where   []string            // the items that wait were read
+	last    *schemas.Receipt    // of the last that the log has
+	held    map[string]heldItem // by id, items that the log had and that may end or come back
+
+	answered bool                   // the service says what became of events
+	head     schemas.HeadReply      // of the log before the import
+	dead     *jetstream.DeadLetters // nil where they cannot be read: the service is asked again
+	next     uint64                 // dead letter that comes next
+	hangUp   func()                 // closes what the dead letters are read over
+
 	Published int
 	Known     int // of those, what the log had already
 	Malformed int
+	Refused   int
 }
 
 // New is how many of what was published the log did not have, and has.
-func (p *publisher) New() int { return p.Published - p.Known - p.Refused() }
+func (p *publisher) New() int { return p.Published - p.Known - p.Refused }
 
-// logHead returns the head of the log, which is empty for a tenant that has none, and false
-// where nobody answers.
-func logHead(ctx context.Context, c *client.Client) (head schemas.HeadReply, ok bool) {
-	err := c.LogCall(ctx, "head", struct{}{}, &head)
-	var typed *schemas.Error
-	return head, err == nil || errors.As(err, &typed)
-}
-
-// newPublisher dials, and asks how much the log has. The publisher MUST be closed.
+// newPublisher dials, and asks how much the log has, and where the dead letters end. The publisher MUST be closed.
 func newPublisher(ctx context.Context, a *app.App, as Flags) (*publisher, error) {
 	conn, err := client.Dial(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	p := &publisher{a: a, conn: conn, source: schemas.AgentSource(a.Tenant, as.Agent), items: make([]schemas.MemoryItem, 0, importChunk)}
-	p.emitter, err = emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: as.Agent, Source: p.source, Labels: as.labels(), Roles: as.Role, NewID: func() string { return takeID(&p.ids) }})
+	p := &publisher{a: a, conn: conn, source: schemas.AgentSource(a.Tenant, as.Agent), hangUp: func() {}}
+	p.emitter, err = emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: as.Agent, Source: p.source, Labels: as.labels(), Roles: as.Role, NewID: p.takeID})
 	if err != nil {
 		conn.Close()
 		return nil, &config.UsageError{Err: err}
 	}
-	head, ok := logHead(ctx, conn)
-	if ok {
-		p.head, p.fate = head, newOutcomes(ctx, a, conn, head.Size)
+	var typed *schemas.Error // a tenant that has no log yet has an empty head
+	err = conn.LogCall(ctx, "head", struct{}{}, &p.head)
+	p.answered = err == nil || errors.As(err, &typed)
+	if !p.answered {
+		return p, nil
+	}
+	dead, hangUp, err := command.DeadLetters(ctx, a)
+	if err != nil {
+		return p, nil // the user of an import need not have the rights of the server's
+	}
+	p.hangUp = hangUp
+	if last, err := dead.Last(ctx); err == nil {
+		p.dead = dead
+		p.next = last + 1
 	}
 	return p, nil
 }
 
 // takeID takes the first of the event ids that wait.
-func takeID(ids *[]string) string {
-	if len(*ids) == 0 {
+func (p *publisher) takeID() string {
+	if len(p.ids) == 0 {
 		return uuid.Must(uuid.NewV7()).String() // replaced: a single event names its id
 	}
-	id := (*ids)[0]
-	*ids = (*ids)[1:]
+	id := p.ids[0]
+	p.ids = p.ids[1:]
 	return id
 }
 
 func (p *publisher) close() {
-	if p.fate != nil {
-		p.fate.close()
-	}
+	p.hangUp()
 	p.conn.Close()
-}
-
-// Refused is how many items the worker refused.
-func (p *publisher) Refused() int {
-	if p.fate == nil {
-		return 0
-	}
-	return p.fate.Refused
 }
 
 // eventID is made from everything the item says.
@@ -115,21 +107,34 @@ func eventID(item *schemas.MemoryItem) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode item %q: %w", item.ID, err)
 	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:16]), nil
+	return source.Hash(raw, 16), nil
+}
+
+// checkSize says that item is larger than what the stream takes.
+func checkSize(item *schemas.MemoryItem) []schemas.Issue {
+	raw, err := json.Marshal(item)
+	if err != nil {
+		return wholeLine(err.Error())
+	}
+	if limit := jetstream.MaxEventSize - headerRoom; len(raw) > limit {
+		return wholeLine(fmt.Sprintf("has %d bytes, at most %d", len(raw), limit))
+	}
+	return nil
 }
 
 // add publishes item with those after it; a malformed one is printed, counted and left out.
 func (p *publisher) add(ctx context.Context, where string, item schemas.MemoryItem) error {
 	issues := item.Validate()
 	if len(issues) == 0 {
-		issues = oversized(&item)
+		issues = checkSize(&item)
 	}
 	if len(issues) > 0 {
-		p.malformed(where, issues)
+		p.Malformed++
+		printIssues(p.a, where, issues)
 		return nil
 	}
-	p.items, p.where = append(p.items, item), append(p.where, where)
+	p.items = append(p.items, item)
+	p.where = append(p.where, where)
 	if len(p.items) < importChunk {
 		return nil
 	}
@@ -149,9 +154,13 @@ func (p *publisher) addAll(ctx context.Context, what string, items []schemas.Mem
 	return p.flush(ctx)
 }
 
-func (p *publisher) malformed(where string, issues []schemas.Issue) {
-	p.Malformed++
-	printIssues(p.a, where, issues)
+// endedAt is an item that is no longer valid from a time on.
+func endedAt(item schemas.MemoryItem, at time.Time) schemas.MemoryItem {
+	item.ValidTo = at.UTC().Truncate(time.Second)
+	item.Signer = ""
+	item.Provenance.Signer = ""
+	item.Provenance.Checksum = ""
+	return item
 }
 
 // flush publishes what waits.
@@ -173,25 +182,24 @@ func (p *publisher) flush(ctx context.Context) error {
 	receipts, err := p.emitter.RememberAll(ctx, p.items)
 	p.Published += len(receipts)
 	if err != nil {
-		return fmt.Errorf("after %d items: %w", p.Published, p.lost(err))
+		return fmt.Errorf("after %d items: %w", p.Published, p.explainLoss(err))
 	}
-	where, items := p.where, p.items
-	p.where, p.items = nil, make([]schemas.MemoryItem, 0, importChunk)
-	if p.fate == nil {
-		if len(receipts) > 0 {
-			p.last = &receipts[len(receipts)-1]
-		}
+	where := p.where
+	items := p.items
+	p.where = nil
+	p.items = nil
+	switch {
+	case len(receipts) == 0:
+		return nil
+	case !p.answered:
+		p.last = &receipts[len(receipts)-1]
 		return nil
 	}
-	known, last, err := p.fate.settle(ctx, p.emitter, items, receipts, where)
-	if p.Known += known; last != nil {
-		p.last = last
-	}
-	return p.lost(err)
+	return p.explainLoss(p.settle(ctx, items, receipts, where))
 }
 
-// lost says that Satchel went away, where that is why err came.
-func (p *publisher) lost(err error) error {
+// explainLoss says that Satchel went away, where that is why err came.
+func (p *publisher) explainLoss(err error) error {
 	if err == nil || p.conn.NC.IsConnected() {
 		return err
 	}
@@ -207,35 +215,37 @@ func (p *publisher) finish(ctx context.Context) (bool, error) {
 	limited, cancel := context.WithTimeout(ctx, indexedLimit)
 	defer cancel()
 	_, err := p.emitter.Receipt(limited, p.last.Source, p.last.ID, schemas.ReceiptIndexed)
-	if err == nil || ctx.Err() != nil {
+	switch {
+	case err == nil || ctx.Err() != nil:
 		return err == nil, ctx.Err()
-	}
-	var typed *schemas.Error
-	if limited.Err() != nil || errors.As(err, &typed) && typed.Code == schemas.CodeDeadlineExceeded {
+	case limited.Err() != nil || isLate(err):
 		return false, nil
 	}
 	return false, fmt.Errorf("wait for the indexes: %w", err)
 }
 
-// known asks the log whether it has item, as it is.
-func (p *publisher) known(ctx context.Context, item *schemas.MemoryItem) (bool, error) {
-	id, err := eventID(item)
-	if err != nil {
-		return false, err
-	}
-	return p.logged(ctx, id)
+// isLate reports whether a call was not answered in time.
+func isLate(err error) bool {
+	var typed *schemas.Error
+	return errors.As(err, &typed) && typed.Code == schemas.CodeDeadlineExceeded
 }
 
-// logged asks the log whether it has an event of this publisher.
-func (p *publisher) logged(ctx context.Context, id string) (bool, error) {
-	var r schemas.Receipt
-	err := p.conn.LogCall(ctx, "receipt", schemas.ReceiptRequest{Source: p.source, ID: id, Level: schemas.ReceiptLogged, Timeout: int(knownLimit.Milliseconds())}, &r)
-	var typed *schemas.Error
-	if errors.As(err, &typed) && typed.Code == schemas.CodeDeadlineExceeded {
-		return false, nil
+// position asks where in the log an event is, 0 for one that it does not have in time. An
+// error says that nobody answers, or that ctx is done.
+func (p *publisher) position(ctx context.Context, source, id string) (int64, error) {
+	var got schemas.Receipt
+	err := p.conn.LogCall(ctx, "receipt", schemas.ReceiptRequest{Source: source, ID: id, Level: schemas.ReceiptLogged, Timeout: int(knownLimit.Milliseconds())}, &got)
+	if isLate(err) {
+		return 0, ctx.Err()
 	}
+	return got.Position, err
+}
+
+// isLogged asks the log whether it has an event of this publisher.
+func (p *publisher) isLogged(ctx context.Context, id string) (bool, error) {
+	at, err := p.position(ctx, p.source, id)
 	if err != nil {
 		return false, fmt.Errorf("ask the log for an event: %w", err)
 	}
-	return true, nil
+	return at > 0, nil
 }

@@ -2,10 +2,9 @@ package importer
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/importer/source/gitlog"
 )
@@ -40,28 +39,22 @@ type RepoResult struct {
 
 // Run publishes commits, code and documentation.
 func (c *Repo) Run(ctx context.Context, a *app.App) error {
-	if repo, err := gitlog.Open(ctx, c.Dir, ""); err == nil && repo.Bare() {
+	if repo, err := gitlog.Open(ctx, c.Dir, ""); err == nil && repo.Bare {
 		return config.Usagef("%s is a bare repository and has no files: read its commits with satchel import git %s", c.Dir, c.Dir)
 	}
 	git := Git{Flags: c.Flags, Repo: c.Dir, Name: c.Name, All: c.All}
-	commits, err := git.do(ctx, a)
+	commits, err := git.run(ctx, a)
 	if err != nil {
 		return err
 	}
 	if !a.JSON {
-		commits.print(a)
+		fmt.Fprint(a.Out, commits.words())
 	}
 	code := Code{Flags: c.Flags, Dir: c.Dir, Name: git.Name, All: c.All}
-	files, err := code.do(ctx, a, true)
+	files, err := code.run(ctx, a, true)
 	if err != nil {
 		return err
 	}
-	malformed, refused := commits.Malformed+files.Malformed, commits.Refused+files.Refused
-	if a.JSON {
-		return errors.Join(command.PrintJSON(a, RepoResult{commits, files}), leftOut(malformed, refused))
-	}
-	if err := files.print(a); err != nil {
-		return err
-	}
-	return printUnfinished(a, commits.Indexed && files.Indexed, malformed, refused)
+	end := ending{commits.Indexed && files.Indexed, commits.Malformed + files.Malformed, commits.Refused + files.Refused}
+	return end.report(a, RepoResult{commits, files}, files.words())
 }

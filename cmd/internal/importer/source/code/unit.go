@@ -1,11 +1,11 @@
 package code
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -47,8 +47,8 @@ const (
 	moduleType   = "module" // a file as a whole, or a package
 )
 
-// listed is the names of a group, as many as a line holds.
-func listed(names []string) string {
+// listNames is the names of a group, as many as a line holds.
+func listNames(names []string) string {
 	if len(names) == 1 {
 		return names[0]
 	}
@@ -89,8 +89,7 @@ type attributes struct {
 // Item returns a unit of the repository called repo as a memory item. changed is when
 // its file last changed.
 func (u *Unit) Item(repo, tenant string, labels []string, changed time.Time) (schemas.MemoryItem, error) {
-	sum := sha256.Sum256([]byte(u.Text))
-	raw, err := json.Marshal(attributes{Repo: repo, Hash: hex.EncodeToString(sum[:8]), Cut: u.Cut, CodeAttributes: schemas.CodeAttributes{
+	raw, err := json.Marshal(attributes{Repo: repo, Hash: source.Hash([]byte(u.Text), 8), Cut: u.Cut, CodeAttributes: schemas.CodeAttributes{
 		FilePath: u.Path, StartLine: u.StartLine, EndLine: u.EndLine, Language: u.Language, Name: u.Name, QualifiedName: u.QualifiedName,
 		UnitType: u.Type, Signature: u.Signature, Docstring: u.Doc}})
 	if err != nil {
@@ -109,25 +108,18 @@ func (u *Unit) Item(repo, tenant string, labels []string, changed time.Time) (sc
 	return item, nil
 }
 
-// testImportance is below the default of 0.5: whoever asks how something works wants the
-// code itself before what checks it.
-const testImportance = .3
-
 // isTest reports whether a file holds tests, by the customs of the languages.
 func isTest(name string) bool {
-	for _, dir := range strings.Split(path.Dir(name), "/") {
-		switch dir {
-		case "test", "tests", "__tests__", "spec", "testdata":
-			return true
-		}
-	}
-	stem := strings.TrimSuffix(path.Base(name), path.Ext(name))
-	return strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, "_test") || strings.HasSuffix(stem, "_spec") ||
-		strings.HasSuffix(stem, ".test") || strings.HasSuffix(stem, ".spec")
+	tests := []string{"test", "tests", "__tests__", "spec", "testdata"}
+	inTests := slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(dir string) bool { return slices.Contains(tests, dir) })
+	return inTests || testName.MatchString(strings.TrimSuffix(path.Base(name), path.Ext(name)))
 }
 
-// finish cuts what is too long, makes it valid UTF-8 and numbers units of one name.
-func finish(units []Unit) []Unit {
+// testName is the name of a file of tests, without its extension.
+var testName = regexp.MustCompile(`^test_|[_.](test|spec)$`)
+
+// finishUnits cuts what is too long, makes it valid UTF-8 and numbers units of one name.
+func finishUnits(units []Unit) []Unit {
 	seen := map[string]int{}
 	for i := range units {
 		u := &units[i]
@@ -135,11 +127,13 @@ func finish(units []Unit) []Unit {
 		u.Doc, _ = source.Cut(source.Clean(u.Doc), maxDoc)
 		u.Signature, _ = source.Cut(source.Clean(u.Signature), maxSignature)
 		u.Path = source.Plain(u.Path, unicode.ReplacementChar)
-		u.Name, u.QualifiedName, u.Parent = source.Clean(u.Name), source.Clean(u.QualifiedName), source.Clean(u.Parent)
-		if n := seen[u.QualifiedName] + 1; n > 1 {
+		u.Name = source.Clean(u.Name)
+		u.QualifiedName = source.Clean(u.QualifiedName)
+		u.Parent = source.Clean(u.Parent)
+		seen[u.QualifiedName]++
+		if n := seen[u.QualifiedName]; n > 1 {
 			u.Ordinal = n
 		}
-		seen[u.QualifiedName]++
 	}
 	return units
 }

@@ -1,7 +1,8 @@
-package document
+package source
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -21,24 +22,23 @@ type heading struct {
 // of its own only when there are none. A file without any text has none.
 func Sections(name, text string) []Section {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	var heads map[int]heading
+	find := markdownHeadings
 	if Language(name) == "rst" {
-		heads = rstHeadings(lines)
-	} else {
-		heads = markdownHeadings(lines)
+		find = rstHeadings
 	}
+	heads := find(lines)
 	s := splitter{lines: lines, places: map[string]int{}}
 	for i := 0; i < len(lines); i++ {
 		h, ok := heads[i]
 		if !ok {
 			continue
 		}
-		s.end(i, len(s.levels) > 0 && h.level > s.levels[len(s.levels)-1])
-		for len(s.levels) > 0 && s.levels[len(s.levels)-1] >= h.level {
-			s.path, s.levels = s.path[:len(s.path)-1], s.levels[:len(s.levels)-1]
-		}
-		s.path, s.levels = append(s.path, h.title), append(s.levels, h.level)
-		s.start, s.body = i+h.skip, i+h.lines
+		depth, _ := slices.BinarySearch(s.levels, h.level)
+		s.end(i, depth == len(s.levels))
+		s.path = append(s.path[:depth], h.title)
+		s.levels = append(s.levels[:depth], h.level)
+		s.start = i + h.skip
+		s.body = i + h.lines
 		i += h.lines - 1
 	}
 	s.end(len(lines), false)
@@ -49,9 +49,9 @@ func Sections(name, text string) []Section {
 type splitter struct {
 	lines  []string
 	path   []string
-	levels []int
-	start  int // line of the heading, from 0
-	body   int // first line after it
+	levels []int // of the headings of the path, ascending
+	start  int   // line of the heading, from 0
+	body   int   // first line after it
 	places map[string]int
 	out    []Section
 }
@@ -60,29 +60,27 @@ type splitter struct {
 // deeper level follows, which above says.
 func (s *splitter) end(at int, above bool) {
 	last := at
-	for last > s.body && strings.TrimSpace(s.lines[last-1]) == "" {
+	for last > s.body && isBlank(s.lines[last-1]) {
 		last--
 	}
-	start := s.start
-	if len(s.path) == 0 {
-		for start < last && strings.TrimSpace(s.lines[start]) == "" {
+	section := Section{Path: slices.Clone(s.path), Line: s.start + 1}
+	switch {
+	case len(s.path) == 0:
+		start := s.start
+		for start < last && isBlank(s.lines[start]) {
 			start++
 		}
-		if start == last {
-			return
-		}
-	} else if last == s.body && above {
+		section.Line = start + 1
+		section.Text = strings.Join(s.lines[start:last], "\n")
+	case last > s.body:
+		// An underline is an empty line, so that each line of the content is one of the file.
+		section.Text = strings.Repeat("\n", s.body-s.start-1) + strings.Join(s.lines[s.body:last], "\n")
+	case above:
 		return
 	}
-	section := Section{Path: append([]string(nil), s.path...), Line: start + 1, EndLine: max(last, start+1)}
-	if len(s.path) == 0 {
-		section.Text = strings.Join(s.lines[start:last], "\n")
-	} else if last > s.body {
-		// An underline is an empty line, so that each line of the content is one of the file.
-		section.Text = strings.Repeat("\n", s.body-start-1) + strings.Join(s.lines[s.body:last], "\n")
-	}
+	section.EndLine = max(last, section.Line)
 	if strings.TrimSpace(section.Content()) == "" {
-		return // a heading without words
+		return // nothing, or a heading without words
 	}
 	key := strings.Join(s.path, "\x00")
 	section.Place = s.places[key]
@@ -111,21 +109,21 @@ func markdownHeadings(lines []string) map[int]heading {
 			}
 			continue
 		}
-		if mark := fenceMark(trimmed); mark != "" && (fence == "" || strings.HasPrefix(mark, fence) && mark == trimmed) {
-			if fence == "" {
-				fence = mark
-			} else {
+		mark := fenceMark(trimmed)
+		switch {
+		case fence == "" && mark != "":
+			fence = mark
+			continue
+		case fence != "":
+			if mark == trimmed && strings.HasPrefix(mark, fence) {
 				fence = ""
 			}
 			continue
 		}
-		if fence != "" {
-			continue
-		}
-		level, text := headingOf(lines[i])
-		head := heading{level: level, title: text, lines: 1}
-		if level == 0 && i+1 < len(lines) && (i == at || strings.TrimSpace(lines[i-1]) == "") && paragraph(lines[i]) {
-			head = heading{level: underline(lines[i+1]), title: title(trimmed), lines: 2}
+		head := headingOf(lines[i])
+		begins := i == at || isBlank(lines[i-1])
+		if head.level == 0 && begins && i+1 < len(lines) {
+			head = underlinedHeading(trimmed, lines[i], lines[i+1])
 		}
 		if head.level == 0 {
 			continue
@@ -169,7 +167,7 @@ func frontMatter(lines []string, heads map[int]heading) int {
 			lines[i] = ""
 			switch {
 			case name == "title" && value != "":
-				heads[i] = heading{level: 1, title: title(value), lines: 1}
+				heads[i] = heading{level: 1, title: plainTitle(value), lines: 1}
 			case name == "description" || name == "summary":
 				lines[i] = value
 			}
@@ -179,25 +177,24 @@ func frontMatter(lines []string, heads map[int]heading) int {
 	return 0
 }
 
-// paragraph reports whether a line may be a title that the next line underlines.
-func paragraph(line string) bool {
-	trimmed := strings.TrimSpace(line)
-	return trimmed != "" && !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "\t") && !strings.ContainsAny(trimmed[:1], ">|-*+<#=`~")
+// underlinedHeading is the heading that a line of equals signs or hyphens makes of the line above it, which is trimmed,
+// too. Its level is 0 where it makes none.
+func underlinedHeading(trimmed, above, line string) heading {
+	line = strings.TrimSpace(line)
+	indented := strings.HasPrefix(above, "    ") || strings.HasPrefix(above, "\t")
+	if trimmed == "" || indented || strings.ContainsAny(trimmed[:1], ">|-*+<#=`~") {
+		return heading{}
+	}
+	for i, mark := range []string{"=", "-"} {
+		if len(line) >= 3 && strings.Trim(line, mark) == "" {
+			return heading{level: i + 1, title: plainTitle(trimmed), lines: 2}
+		}
+	}
+	return heading{}
 }
 
-// underline is the level that a line of equals signs or hyphens gives the line above it.
-func underline(line string) int {
-	line = strings.TrimSpace(line)
-	switch {
-	case len(line) < 3:
-		return 0
-	case strings.Trim(line, "=") == "":
-		return 1
-	case strings.Trim(line, "-") == "":
-		return 2
-	}
-	return 0
-}
+// isBlank reports whether a line has no text.
+func isBlank(line string) bool { return strings.TrimSpace(line) == "" }
 
 // fenceMark returns the backquotes or tildes that a fence begins with.
 func fenceMark(line string) string {
@@ -209,16 +206,17 @@ func fenceMark(line string) string {
 	return ""
 }
 
-// headingOf returns the level and the title of a line that is a heading, 0 for another.
-func headingOf(line string) (int, string) {
+// headingOf returns the heading that a line is, one of level 0 for another line.
+func headingOf(line string) heading {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	line = strings.TrimSpace(line)
 	rest := strings.TrimLeft(line, "#")
 	level := len(line) - len(rest)
-	if level == 0 || level > maxLevel || indent > 3 || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
-		return 0, ""
+	marks := rest == "" || rest[0] == ' ' || rest[0] == '\t'
+	if !marks || indent > 3 || level > maxLevel {
+		return heading{}
 	}
-	return level, title(strings.TrimRight(strings.TrimSpace(rest), "#"))
+	return heading{level: level, title: plainTitle(strings.TrimRight(strings.TrimSpace(rest), "#")), lines: 1}
 }
 
 var (
@@ -226,8 +224,8 @@ var (
 	marked = regexp.MustCompile(`</?[a-zA-Z][^<>]*>|\{#[^{}]*\}|\{\{<?[^{}]*>?\}\}|<!--.*?-->`)
 )
 
-// title is a heading without the targets of its links, its markup and its anchors.
-func title(text string) string {
+// plainTitle is a heading without the targets of its links, its markup and its anchors.
+func plainTitle(text string) string {
 	plain := strings.TrimSpace(marked.ReplaceAllString(linked.ReplaceAllString(text, "$1"), ""))
 	if plain == "" {
 		return strings.TrimSpace(text)
@@ -246,13 +244,15 @@ func rstHeadings(lines []string) map[int]heading {
 		if over != "" {
 			at++
 		}
-		if at+1 >= len(lines) || strings.TrimSpace(lines[at]) == "" || rstMark(lines[at]) != "" {
+		if at+1 >= len(lines) || isBlank(lines[at]) || rstMark(lines[at]) != "" {
 			continue
 		}
 		under := rstMark(lines[at+1])
 		text := strings.TrimSpace(lines[at])
 		short := len(strings.TrimSpace(lines[at+1])) < len([]rune(text))
-		if under == "" || over != "" && over != under || short || over == "" && lines[at][0] == ' ' || over == "" && i > 0 && strings.TrimSpace(lines[i-1]) != "" {
+		inside := over == "" && (lines[at][0] == ' ' || i > 0 && !isBlank(lines[i-1]))
+		other := over != "" && over != under
+		if under == "" || short || inside || other {
 			continue
 		}
 		style := over + under

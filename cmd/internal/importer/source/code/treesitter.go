@@ -1,11 +1,4 @@
-// Package treesitter parses source text with tree-sitter and its grammars, without cgo:
-// the C library, ten grammars and outline.c are one WebAssembly module that wazero runs.
-//
-// It owns the module (outline.wasm.gz, made by module/build.sh) and its calls. It promises the
-// captures of a query over a tree that tree-sitter always finishes, whatever the text
-// is; a text that takes more memory than the module may have is an error of that text
-// alone. A [Parser] is not safe for concurrent use.
-package treesitter
+package code
 
 import (
 	"bytes"
@@ -17,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -24,55 +18,59 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
 
-// Language is a grammar of the module; the numbers are those of module/outline.c.
-type Language uint32
+// language is a grammar of the module; the numbers are those of module/outline.c.
+type language uint32
 
-// The grammars.
 const (
-	Python Language = iota
-	JavaScript
-	TypeScript
-	TSX
-	Java
-	Rust
-	C
-	CPP
-	Ruby
-	PHP
+	python language = iota
+	javaScript
+	typeScript
+	tsx
+	java
+	rust
+	cLanguage
+	cpp
+	ruby
+	php
 )
 
 // maxPages is the memory that parsing may take, in pages of 64 KiB: 512 MiB.
 const maxPages = 8192
 
-// ErrParse is returned when a text cannot be parsed in the memory there is.
-var ErrParse = errors.New("text cannot be parsed")
+// errParse is returned when a text cannot be parsed in the memory and the time there are.
+var errParse = errors.New("text cannot be parsed")
 
 //go:embed outline.wasm.gz
 var compressed []byte
 
-// Capture is a node that a query captured.
-type Capture struct {
+// capture is a node that a query captured.
+type capture struct {
 	Match      int    // captures of one match have the same number; from 0, growing
 	Name       string // without "@"
 	Start, End int    // bytes, half-open
 	Row        int    // line of Start, from 0
 }
 
-// Query is a compiled query.
-type Query struct {
-	language Language
-	text     string
-	names    []string
-	handle   uint64
-	run      int // the instance that compiled it
+// query is a query that the running instance has compiled.
+type query struct {
+	names  []string // of its captures
+	handle uint64
 }
 
-// Parser holds a running module.
-type Parser struct {
+type queryKey struct {
+	language language
+	text     string
+}
+
+// treeParser runs tree-sitter and its grammars without cgo: the C library, ten grammars and outline.c are one WebAssembly
+// module (outline.wasm.gz, made by module/build.sh) that wazero runs. It promises the captures of a query over a tree that
+// tree-sitter always finishes, whatever the text is; a text that takes more memory or time than it may have is an error
+// of that text alone. It is not safe for concurrent use.
+type treeParser struct {
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
 	module   api.Module
-	run      int           // instances started
+	queries  map[queryKey]*query
 	longest  time.Duration // 0: as the file is long
 }
 
@@ -85,15 +83,15 @@ const (
 )
 
 // patience is how long a file of n bytes may take.
-func (p *Parser) patience(n int) time.Duration {
+func (p *treeParser) patience(n int) time.Duration {
 	if p.longest > 0 {
 		return p.longest
 	}
 	return min(longestRun, shortestRun+time.Duration(n>>10)*runPerKiB)
 }
 
-// Open starts the module. The Parser MUST be closed.
-func Open(ctx context.Context) (*Parser, error) {
+// openParser starts the module. The treeParser MUST be closed.
+func openParser(ctx context.Context) (*treeParser, error) {
 	zipped, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
 		return nil, fmt.Errorf("open parsers: %w", err)
@@ -102,97 +100,94 @@ func Open(ctx context.Context) (*Parser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open parsers: %w", err)
 	}
-	p := &Parser{runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(maxPages).WithCloseOnContextDone(true))}
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, p.runtime); err != nil {
-		return nil, errors.Join(fmt.Errorf("open parsers: %w", err), p.Close(ctx))
+	p := &treeParser{runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(maxPages).WithCloseOnContextDone(true))}
+	_, err = wasi_snapshot_preview1.Instantiate(ctx, p.runtime)
+	if err == nil {
+		p.compiled, err = p.runtime.CompileModule(ctx, wasm)
 	}
-	if p.compiled, err = p.runtime.CompileModule(ctx, wasm); err != nil {
-		return nil, errors.Join(fmt.Errorf("open parsers: %w", err), p.Close(ctx))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open parsers: %w", err), p.close(ctx))
 	}
 	if err := p.start(ctx); err != nil {
-		return nil, errors.Join(err, p.Close(ctx))
+		return nil, errors.Join(err, p.close(ctx))
 	}
 	return p, nil
 }
 
-// start makes a new instance; queries compiled by an older one are compiled again.
-func (p *Parser) start(ctx context.Context) error {
+// start makes a new instance, which has compiled no query.
+func (p *treeParser) start(ctx context.Context) (err error) {
 	if p.module != nil {
 		if err := p.module.Close(ctx); err != nil {
 			return fmt.Errorf("stop parsers: %w", err)
 		}
 	}
-	var err error
+	p.queries = map[queryKey]*query{}
 	p.module, err = p.runtime.InstantiateModule(ctx, p.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize"))
 	if err != nil {
 		return fmt.Errorf("start parsers: %w", err)
 	}
-	p.run++
 	return nil
 }
 
-// Close frees the module.
-func (p *Parser) Close(ctx context.Context) error { return p.runtime.Close(ctx) }
+// close frees the module.
+func (p *treeParser) close(ctx context.Context) error { return p.runtime.Close(ctx) }
 
 // captureName finds the captures of a query; tree-sitter numbers them as they first appear.
 var captureName = regexp.MustCompile(`@([a-z]+)`)
 
-// Query compiles a query whose capture names are lower-case letters.
-func (p *Parser) Query(ctx context.Context, language Language, text string) (*Query, error) {
-	q := &Query{language: language, text: text}
-	seen := map[string]bool{}
+// compile returns a query, whose capture names are lower-case letters, as the running instance has it.
+func (p *treeParser) compile(ctx context.Context, l language, text string) (*query, error) {
+	key := queryKey{l, text}
+	if q := p.queries[key]; q != nil {
+		return q, nil
+	}
+	q := &query{}
 	for _, m := range captureName.FindAllStringSubmatch(text, -1) {
-		if !seen[m[1]] {
-			seen[m[1]] = true
+		if !slices.Contains(q.names, m[1]) {
 			q.names = append(q.names, m[1])
 		}
 	}
-	return q, p.compile(ctx, q)
-}
-
-func (p *Parser) compile(ctx context.Context, q *Query) error {
-	at, err := p.pass(ctx, []byte(q.text))
+	at, err := p.pass(ctx, []byte(text))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	handle, err := p.call(ctx, "compile", uint64(q.language), at, uint64(len(q.text)))
+	q.handle, err = p.call(ctx, "compile", uint64(l), at, uint64(len(text)))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if handle == 0 {
-		return fmt.Errorf("compile query of grammar %d: is not a query for it", q.language)
+	if q.handle == 0 {
+		return nil, fmt.Errorf("compile query of grammar %d: is not a query for it", l)
 	}
-	q.handle, q.run = handle, p.run
+	p.queries[key] = q
 	_, err = p.call(ctx, "release", at)
-	return err
+	return q, err
 }
 
-// Run parses source and returns the captures of q in it, match by match. What takes too long fails with
-// ErrParse, as what cannot be parsed.
-func (p *Parser) Run(ctx context.Context, q *Query, source []byte) ([]Capture, error) {
+// run parses source and returns the captures of a query in it, match by match. What takes too long fails with
+// errParse, as what cannot be parsed.
+func (p *treeParser) run(ctx context.Context, l language, text string, source []byte) ([]capture, error) {
+	q, err := p.compile(ctx, l, text)
+	if err != nil {
+		return nil, err
+	}
 	limited, stop := context.WithTimeout(ctx, p.patience(len(source)))
 	defer stop()
-	captures, err := p.captures(limited, q, source)
+	captures, err := p.captures(limited, l, q, source)
 	if err == nil || ctx.Err() != nil {
 		return captures, errors.Join(err, ctx.Err())
 	}
 	if restart := p.start(ctx); restart != nil { // a trap leaves the instance in pieces
 		return nil, errors.Join(err, restart)
 	}
-	return nil, fmt.Errorf("%w: %w", ErrParse, err)
+	return nil, fmt.Errorf("%w: %w", errParse, err)
 }
 
-func (p *Parser) captures(ctx context.Context, q *Query, source []byte) ([]Capture, error) {
-	if q.run != p.run {
-		if err := p.compile(ctx, q); err != nil {
-			return nil, err
-		}
-	}
+func (p *treeParser) captures(ctx context.Context, l language, q *query, source []byte) ([]capture, error) {
 	at, err := p.pass(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	n, err := p.call(ctx, "run", uint64(q.language), q.handle, at, uint64(len(source)))
+	n, err := p.call(ctx, "run", uint64(l), q.handle, at, uint64(len(source)))
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +201,7 @@ func (p *Parser) captures(ctx context.Context, q *Query, source []byte) ([]Captu
 }
 
 // result reads what outline.c wrote: five numbers a capture.
-func (p *Parser) result(ctx context.Context, q *Query, n int) ([]Capture, error) {
+func (p *treeParser) result(ctx context.Context, q *query, n int) ([]capture, error) {
 	const fields = 5
 	at, err := p.call(ctx, "result")
 	if err != nil {
@@ -216,7 +211,7 @@ func (p *Parser) result(ctx context.Context, q *Query, n int) ([]Capture, error)
 	if !ok {
 		return nil, errors.New("result lies outside the module's memory")
 	}
-	captures := make([]Capture, n)
+	captures := make([]capture, n)
 	for i := range captures {
 		var v [fields]int
 		for j := range v {
@@ -225,13 +220,13 @@ func (p *Parser) result(ctx context.Context, q *Query, n int) ([]Capture, error)
 		if v[1] >= len(q.names) {
 			return nil, errors.New("result has an unknown capture")
 		}
-		captures[i] = Capture{Match: v[0], Name: q.names[v[1]], Start: v[2], End: v[3], Row: v[4]}
+		captures[i] = capture{Match: v[0], Name: q.names[v[1]], Start: v[2], End: v[3], Row: v[4]}
 	}
 	return captures, nil
 }
 
 // pass copies b into the module and returns where it is.
-func (p *Parser) pass(ctx context.Context, b []byte) (uint64, error) {
+func (p *treeParser) pass(ctx context.Context, b []byte) (uint64, error) {
 	at, err := p.call(ctx, "allocate", uint64(len(b)))
 	if err != nil {
 		return 0, err
@@ -242,7 +237,7 @@ func (p *Parser) pass(ctx context.Context, b []byte) (uint64, error) {
 	return at, nil
 }
 
-func (p *Parser) call(ctx context.Context, name string, args ...uint64) (uint64, error) {
+func (p *treeParser) call(ctx context.Context, name string, args ...uint64) (uint64, error) {
 	results, err := p.module.ExportedFunction(name).Call(ctx, args...)
 	if err != nil {
 		return 0, fmt.Errorf("call %s: %w", name, err)

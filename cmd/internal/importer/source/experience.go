@@ -1,19 +1,11 @@
-// Package experience reads GHAP entries (goal, hypothesis, action, prediction and how it
-// came out) as memory items of kind experience.
-//
-// An entry is a JSON object. Its fields are those of schemas.ExperienceAttributes; the
-// nested forms are read too: outcome {status, result}, root_cause {category,
-// description}, lesson {what_worked, takeaway} or a string. Names it does not
-// know it leaves to the caller, see [Fields]. What is wrong is reported field by field, and never with the text itself.
-package experience
+package source
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -37,8 +29,8 @@ type entry struct {
 	Labels    []string `json:"security_label"`
 }
 
-// Fields returns the names that Decode reads.
-func Fields() []string {
+// ExperienceFields returns the names that DecodeExperience reads.
+func ExperienceFields() []string {
 	return slices.Concat([]string{"id", "session_id", "created_at", "captured_at", "outcome", "root_cause", "security_label"}, schemas.ExperienceFields())
 }
 
@@ -58,20 +50,19 @@ func (c *cause) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Decode reads one entry. labels are those of entries that carry none. The issues say
-// what is wrong with it; there is an item only when there are none.
-func Decode(raw []byte, tenant string, labels []string) (schemas.MemoryItem, []schemas.Issue) {
+// DecodeExperience reads a GHAP entry (goal, hypothesis, action, prediction and how it came out) as an item of kind
+// experience. An entry is a JSON object. Its fields are those of schemas.ExperienceAttributes, and the nested forms
+// outcome {status, result}, root_cause {category, description} and lesson {what_worked, takeaway} or a string. It passes
+// over other names, see ExperienceFields. labels are those of entries that carry none. There is an item only when there
+// are no issues; they name fields and never hold text of the entry.
+func DecodeExperience(raw []byte, tenant string, labels []string) (schemas.MemoryItem, []schemas.Issue) {
 	var e entry
 	if err := json.Unmarshal(raw, &e); err != nil {
-		var field *json.UnmarshalTypeError
-		if errors.As(err, &field) && field.Field != "" {
-			return schemas.MemoryItem{}, []schemas.Issue{{Pointer: "/" + strings.ReplaceAll(strings.TrimPrefix(field.Field, "ExperienceAttributes."), ".", "/"), Message: "must be " + kindOf(field) + ", not " + field.Value}}
-		}
-		return schemas.MemoryItem{}, []schemas.Issue{{Message: "is not a JSON object"}}
+		return schemas.MemoryItem{}, []schemas.Issue{wrongType(err)}
 	}
 	a := e.attributes()
-	issues := missing(&a)
-	created, issue := e.time()
+	issues := missingFields(&a)
+	created, issue := e.created()
 	if issue != nil {
 		issues = append(issues, *issue)
 	}
@@ -87,7 +78,8 @@ func Decode(raw []byte, tenant string, labels []string) (schemas.MemoryItem, []s
 		labels = e.Labels
 	}
 	item := schemas.MemoryItem{ID: id, Type: schemas.Episodic, Kind: schemas.KindExperience, Scope: schemas.MemoryScope{Tenant: tenant}, CreatedAt: created,
-		SecurityLabel: labels, Category: a.Domain, Session: e.Session, Content: schemas.TextContent(Narrative(&a)), Attributes: attributes, Provenance: schemas.Provenance{SourceURI: "ghap:" + strings.TrimPrefix(id, "ghap:")}}
+		SecurityLabel: labels, Category: a.Domain, Session: e.Session, Content: schemas.TextContent(narrate(&a)), Attributes: attributes,
+		Provenance: schemas.Provenance{SourceURI: "ghap:" + strings.TrimPrefix(id, "ghap:")}}
 	for _, i := range item.Validate() {
 		if i.Pointer != "/content" || len(issues) == 0 { // an entry without fields has no content
 			i.Pointer = strings.TrimPrefix(i.Pointer, "/attributes")
@@ -100,14 +92,21 @@ func Decode(raw []byte, tenant string, labels []string) (schemas.MemoryItem, []s
 	return item, nil
 }
 
-func kindOf(e *json.UnmarshalTypeError) string {
-	switch e.Type.Kind().String() {
-	case "string":
-		return "a string"
-	case "int":
-		return "a whole number"
+// wrongType says which field of an entry is not of its type.
+func wrongType(err error) schemas.Issue {
+	var field *json.UnmarshalTypeError
+	if !errors.As(err, &field) || field.Field == "" {
+		return schemas.Issue{Message: "is not a JSON object"}
 	}
-	return "an object"
+	want := "an object"
+	switch field.Type.Kind() {
+	case reflect.String:
+		want = "a string"
+	case reflect.Int:
+		want = "a whole number"
+	}
+	name := strings.TrimPrefix(field.Field, "ExperienceAttributes.")
+	return schemas.Issue{Pointer: "/" + strings.ReplaceAll(name, ".", "/"), Message: "must be " + want + ", not " + field.Value}
 }
 
 // attributes merges the nested forms into the flat ones.
@@ -115,32 +114,25 @@ func (e *entry) attributes() schemas.ExperienceAttributes {
 	a := e.ExperienceAttributes
 	a.RootCause = string(e.RootCause)
 	if e.Outcome != nil {
-		if a.OutcomeStatus == "" {
-			a.OutcomeStatus = e.Outcome.Status
-		}
-		if a.OutcomeResult == "" {
-			a.OutcomeResult = e.Outcome.Result
-		}
+		a.OutcomeStatus = cmp.Or(a.OutcomeStatus, e.Outcome.Status)
+		a.OutcomeResult = cmp.Or(a.OutcomeResult, e.Outcome.Result)
 	}
+	a.Axis = cmp.Or(a.Axis, "full")
 	if a.Lesson != nil && *a.Lesson == (schemas.Lesson{}) {
 		a.Lesson = nil
-	}
-	if a.Axis == "" {
-		a.Axis = "full"
 	}
 	return a
 }
 
-func missing(a *schemas.ExperienceAttributes) []schemas.Issue {
+// missingFields says which fields an entry has to have, and what its outcome may be.
+func missingFields(a *schemas.ExperienceAttributes) []schemas.Issue {
 	var issues []schemas.Issue
-	for _, f := range []struct{ name, value string }{{"domain", a.Domain}, {"goal", a.Goal}, {"hypothesis", a.Hypothesis}, {"action", a.Action}, {"prediction", a.Prediction}, {"outcome_status", a.OutcomeStatus}} {
-		if strings.TrimSpace(f.value) == "" {
-			issues = append(issues, schemas.Issue{Pointer: "/" + f.name, Message: "is required"})
+	for _, f := range [][2]string{{"domain", a.Domain}, {"goal", a.Goal}, {"hypothesis", a.Hypothesis}, {"action", a.Action}, {"prediction", a.Prediction}, {"outcome_status", a.OutcomeStatus}} {
+		if isBlank(f[1]) {
+			issues = append(issues, schemas.Issue{Pointer: "/" + f[0], Message: "is required"})
 		}
 	}
-	switch a.OutcomeStatus {
-	case "", "confirmed", "falsified", "abandoned":
-	default:
+	if !slices.Contains([]string{"", "confirmed", "falsified", "abandoned"}, a.OutcomeStatus) {
 		issues = append(issues, schemas.Issue{Pointer: "/outcome_status", Message: "must be confirmed, falsified or abandoned"})
 	}
 	return issues
@@ -148,23 +140,17 @@ func missing(a *schemas.ExperienceAttributes) []schemas.Issue {
 
 // itemID is made from the entry's own id, or from its text.
 func (e *entry) itemID(raw []byte) string {
-	id := e.GHAPID
-	if id == "" {
-		id = e.ID
+	id := cmp.Or(e.GHAPID, e.ID)
+	own := "ghap:" + strings.TrimPrefix(id, "ghap:")
+	if own != "ghap:" && schemas.ValidID(own) {
+		return own
 	}
-	if id := "ghap:" + strings.TrimPrefix(id, "ghap:"); id != "ghap:" && schemas.ValidID(id) {
-		return id
-	}
-	if id == "" {
-		id = string(bytes.TrimSpace(raw))
-	}
-	sum := sha256.Sum256([]byte(id))
-	return "ghap:" + hex.EncodeToString(sum[:12])
+	return "ghap:" + Hash([]byte(cmp.Or(id, string(bytes.TrimSpace(raw)))), 12)
 }
 
-// time is when the entry was made: RFC 3339, or seconds since 1970. An entry without a
+// created is when the entry was made: RFC 3339, or seconds since 1970. An entry without a
 // time is of 1970, so that it is the same item every time.
-func (e *entry) time() (time.Time, *schemas.Issue) {
+func (e *entry) created() (time.Time, *schemas.Issue) {
 	candidates := []json.RawMessage{e.CreatedAt, e.CapturedAt}
 	if e.Outcome != nil {
 		candidates = append(candidates, e.Outcome.CapturedAt)
@@ -188,25 +174,21 @@ func (e *entry) time() (time.Time, *schemas.Issue) {
 	return time.Unix(0, 0).UTC(), nil
 }
 
-// Narrative is the text of an experience on the full axis.
-func Narrative(a *schemas.ExperienceAttributes) string {
-	var b strings.Builder
-	line := func(name, text string) {
-		if text = strings.TrimSpace(text); text != "" {
-			fmt.Fprintf(&b, "%s: %s\n", name, text)
+// narrate is the text of an experience on the full axis.
+func narrate(a *schemas.ExperienceAttributes) string {
+	lesson := schemas.Lesson{}
+	if a.Lesson != nil {
+		lesson = *a.Lesson
+	}
+	var lines []string
+	for _, part := range [][2]string{
+		{"Goal", a.Goal}, {"Strategy", a.Strategy}, {"Hypothesis", a.Hypothesis}, {"Action", a.Action}, {"Prediction", a.Prediction},
+		{"Outcome", strings.Trim(a.OutcomeStatus+" - "+a.OutcomeResult, " -")}, {"Surprise", a.Surprise}, {"Root cause", a.RootCause},
+		{"Lesson", lesson.WhatWorked}, {"Takeaway", lesson.Takeaway},
+	} {
+		if !isBlank(part[1]) {
+			lines = append(lines, part[0]+": "+strings.TrimSpace(part[1]))
 		}
 	}
-	line("Goal", a.Goal)
-	line("Strategy", a.Strategy)
-	line("Hypothesis", a.Hypothesis)
-	line("Action", a.Action)
-	line("Prediction", a.Prediction)
-	line("Outcome", strings.Trim(a.OutcomeStatus+" - "+a.OutcomeResult, " -"))
-	line("Surprise", a.Surprise)
-	line("Root cause", a.RootCause)
-	if a.Lesson != nil {
-		line("Lesson", a.Lesson.WhatWorked)
-		line("Takeaway", a.Lesson.Takeaway)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.Join(lines, "\n")
 }
