@@ -12,8 +12,7 @@ import (
 	"satchel/schemas"
 )
 
-// settle waits until the indexes have all that is in the log, so that what is asked next
-// sees the same every time.
+// settle waits until the indexes have all that is in the log, so that what is asked next sees the same every time.
 func (t *runner) settle(ctx context.Context) (err error) {
 	t.seen, err = t.node.AwaitIndexed(ctx, demoTenant, 1)
 	return err

@@ -58,7 +58,8 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 	}
 	dir := c.Keep
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "satchel-demo-"); err != nil {
+		dir, err = os.MkdirTemp("", "satchel-demo-")
+		if err != nil {
 			return fmt.Errorf("make a data folder: %w", err)
 		}
 		defer os.RemoveAll(dir)
@@ -69,9 +70,11 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 	if err != nil {
 		return err
 	}
-	own.Tenant, own.LogLevel = demoTenant, "error"
-	own.EmbedURL, own.EmbedModel = "", app.TableName // what is shown does not depend on the processor
-	n, err := own.Start(ctx, app.NodeOptions{Fixed: deterministic(), Port: embedded.RandomPort})
+	own.Tenant = demoTenant
+	own.LogLevel = "error"
+	own.EmbedURL = ""
+	own.EmbedModel = app.TableName // what is shown does not depend on the processor
+	n, err := own.Start(ctx, app.NodeOptions{Fixed: fixInputs(), Port: embedded.RandomPort})
 	if err != nil {
 		return err
 	}
@@ -99,8 +102,8 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 	return nil
 }
 
-// deterministic makes every run the same.
-func deterministic() app.Fixed {
+// fixInputs makes every run the same.
+func fixInputs() app.Fixed {
 	var seed [32]byte
 	copy(seed[:], "satchel demo: never use this key")
 	source := rand.NewChaCha8(seed)

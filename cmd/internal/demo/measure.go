@@ -36,8 +36,8 @@ type measured struct {
 	masked                                       int // citations of what policy masks, whose bytes the log cannot have
 }
 
-// measure asks the labelled questions and holds what comes back against the log, not
-// against what the roles say of themselves.
+// measure asks the labelled questions and holds what comes back against the log, not against what the roles say of
+// themselves.
 func (t *runner) measure(ctx context.Context) error {
 	questions, err := decodeLines[question](questions)
 	if err != nil {
@@ -163,8 +163,8 @@ func (t *runner) citationHolds(ctx context.Context, c *schemas.Citation) (bool, 
 	return hex.EncodeToString(sum[:]) == c.SHA256, nil
 }
 
-// countDrops counts the tokens of what was decided on and not shown, whole items and
-// the parts that an extract leaves out, and those of them that the drop report names.
+// countDrops counts the tokens of what was decided on and not shown, whole items and the parts that an extract leaves
+// out, and those of them that the drop report names.
 func (t *runner) countDrops(ctx context.Context, m *measured, shown map[string][]schemas.Span, dropped *schemas.DropReport, decided *schemas.PolicyDecision) error {
 	reported := map[string][]schemas.Span{}
 	whole := map[string]bool{}
@@ -187,7 +187,7 @@ func (t *runner) countDrops(ctx context.Context, m *measured, shown map[string][
 	count := t.node.Counter("")
 	for i := range records {
 		text := records[i].Content.Text()
-		for _, gap := range gaps(shown, records[i].ID, len(text)) {
+		for _, gap := range findGaps(shown, records[i].ID, len(text)) {
 			n := count.Count(text[gap.Start:gap.End])
 			m.drops.all += n
 			covers := func(r schemas.Span) bool { return r.Start <= gap.Start && r.End >= gap.End }
@@ -199,8 +199,8 @@ func (t *runner) countDrops(ctx context.Context, m *measured, shown map[string][
 	return nil
 }
 
-// gaps are the parts of an item's text that are not shown.
-func gaps(shown map[string][]schemas.Span, id string, size int) []schemas.Span {
+// findGaps are the parts of an item's text that are not shown.
+func findGaps(shown map[string][]schemas.Span, id string, size int) []schemas.Span {
 	spans, ok := shown[id]
 	switch {
 	case !ok:

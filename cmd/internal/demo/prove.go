@@ -41,8 +41,8 @@ func (t *runner) prove(ctx context.Context) error {
 	return nil
 }
 
-// tamper changes one number of one memory in a copy of the log, as a process with access to the disk could,
-// and sees to it that verification names the entry.
+// tamper changes one number of one memory in a copy of the log, as a process with access to the disk could, and sees to
+// it that verification names the entry.
 func (t *runner) tamper(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "satchel-demo-")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"satchel/schemas"
 )
 
-// sandbox keeps a tool's long output outside, finds its extract, and opens the whole by
-// the handle that the context carries.
+// sandbox keeps a tool's long output outside, finds its extract, and opens the whole by the handle that the context
+// carries.
 func (t *runner) sandbox(ctx context.Context) error {
 	e, err := t.emitter(countingIDs("a0"))
 	if err != nil {

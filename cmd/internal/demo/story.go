@@ -82,8 +82,7 @@ func decodeLines[T any](raw []byte) ([]T, error) {
 	}
 }
 
-// gatewayLog is what the gateway logged on the morning of the outage: 6,000 lines, most
-// of them alike.
+// gatewayLog is what the gateway logged on the morning of the outage: 6,000 lines, most of them alike.
 func gatewayLog() string {
 	var b strings.Builder
 	at := time.Date(2026, 3, 3, 8, 30, 0, 0, time.UTC)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,12 +136,10 @@ func (t *runner) publishOdd(ctx context.Context, out *jetstream.Outbox, o oddEve
 		if err != nil {
 			return err
 		}
-		for i := range items {
-			if items[i].ID == o.Again {
-				if data, err = json.Marshal(&items[i]); err != nil {
-					return fmt.Errorf("encode demo event: %w", err)
-				}
-			}
+		i := slices.IndexFunc(items, func(m schemas.MemoryItem) bool { return m.ID == o.Again })
+		data, err = json.Marshal(&items[i])
+		if err != nil {
+			return fmt.Errorf("encode demo event: %w", err)
 		}
 		id = o.Again
 	}

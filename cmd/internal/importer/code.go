@@ -86,8 +86,7 @@ func (c *Code) Run(ctx context.Context, a *app.App) error {
 	return did.ending().report(a, did, did.words())
 }
 
-// run publishes the units of code, and with docs the sections of documentation, and says how
-// many there were.
+// run publishes the units of code, and with docs the sections of documentation, and says how many there were.
 func (c *Code) run(ctx context.Context, a *app.App, docs bool) (_ *CodeResult, err error) {
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 		return nil, config.Usagef("%s: is not a folder", c.Dir)
@@ -111,11 +110,13 @@ func (c *Code) run(ctx context.Context, a *app.App, docs bool) (_ *CodeResult, e
 		}
 		im.did.Repo = filepath.Base(dir)
 	}
-	if im.dir, err = source.OpenFolder(c.Dir); err != nil {
+	im.dir, err = source.OpenFolder(c.Dir)
+	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, im.dir.Close()) }()
-	if im.p, err = newPublisher(ctx, a, c.Flags); err != nil {
+	im.p, err = newPublisher(ctx, a, c.Flags)
+	if err != nil {
 		return nil, err
 	}
 	defer im.p.close()
@@ -165,7 +166,8 @@ func (im *codeImport) publish(ctx context.Context) error {
 			return err
 		}
 	}
-	if im.did.Indexed, err = im.p.finish(ctx); err != nil || im.repo == nil {
+	im.did.Indexed, err = im.p.finish(ctx)
+	if err != nil || im.repo == nil {
 		return err
 	}
 	return im.markImport(ctx)
@@ -238,8 +240,7 @@ func mostOf(name string) int64 {
 	return code.MaxFile
 }
 
-// items makes items of a file that holds text and changed last at a time, and counts them
-// by language.
+// items makes items of a file that holds text and changed last at a time, and counts them by language.
 func (im *codeImport) items(ctx context.Context, name string, text []byte, changed time.Time, committed bool) ([]schemas.MemoryItem, source.Reason, error) {
 	tenant := im.p.a.Tenant
 	if source.IsDocument(name) {
@@ -247,11 +248,11 @@ func (im *codeImport) items(ctx context.Context, name string, text []byte, chang
 			return nil, reason, nil
 		}
 		d := source.Document{ID: source.FileID(im.did.Repo, name), Name: im.did.Repo, Path: name, Changed: changed, Committed: committed}
-		items, err := d.Items(text, schemas.KindKnowledge, tenant, im.cmd.labels())
+		items := d.Items(text, schemas.KindKnowledge, tenant, im.cmd.labels())
 		if len(items) > 0 {
 			im.did.Units[source.Language(name)] += len(items)
 		}
-		return items, "", err
+		return items, "", nil
 	}
 	units, reason, err := im.reader.Units(ctx, name, text)
 	if err != nil || reason != "" {
@@ -259,21 +260,16 @@ func (im *codeImport) items(ctx context.Context, name string, text []byte, chang
 	}
 	items := make([]schemas.MemoryItem, len(units))
 	for i := range units {
-		item, err := units[i].Item(im.did.Repo, tenant, im.cmd.labels(), changed)
-		if err != nil {
-			return nil, "", err
+		items[i] = units[i].Item(im.did.Repo, tenant, im.cmd.labels(), changed)
+		if len(items[i].Links) == 0 {
+			items[i].Links = []schemas.Link{{Rel: schemas.RelPartOf, To: code.ItemID(im.did.Repo, "")}}
 		}
-		if len(item.Links) == 0 {
-			item.Links = []schemas.Link{{Rel: schemas.RelPartOf, To: code.ItemID(im.did.Repo, "")}}
-		}
-		items[i] = item
 		im.did.Units[units[i].Language]++
 	}
 	return items, "", nil
 }
 
-// endRemoved ends the items of the commit of the last import, with documentation if docs,
-// that are gone now.
+// endRemoved ends the items of the commit of the last import, with documentation if docs, that are gone now.
 func (im *codeImport) endRemoved(ctx context.Context, docs bool) error {
 	differ, err := im.repo.Differ(ctx, im.did.Since)
 	if err != nil {

@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"satchel/cmd/internal/app"
@@ -16,15 +20,15 @@ import (
 	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/importer/source/gitlog"
 	"satchel/jetstream"
+	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
-// mostDocument is how large a document may be, in bytes: that of many items, which
-// are its sections.
+// mostDocument is how large a document may be, in bytes: that of many items, which are its sections.
 const mostDocument = 16 * jetstream.MaxEventSize
 
-// documentFolder is a folder of documents and what the ids of their items are made from: where the file
-// is, or the name that the user gave the folder and the path below it.
+// documentFolder is a folder of documents and what the ids of their items are made from: where the file is, or the name
+// that the user gave the folder and the path below it.
 type documentFolder struct {
 	root  string
 	name  string // as it is shown
@@ -54,8 +58,7 @@ func (f *documentFolder) path(rel string) string {
 	return filepath.Join(f.root, filepath.FromSlash(rel))
 }
 
-// id is that of a file's item: files of two folders never share one, unless the user
-// gave both folders one name.
+// id is that of a file's item: files of two folders never share one, unless the user gave both folders one name.
 func (f *documentFolder) id(rel string) string {
 	if f.named {
 		return source.FileID(f.name, rel)
@@ -75,8 +78,8 @@ type folderReader struct {
 }
 
 // readFolder makes items of the sections of each document below dir and of the lines of each file of JSONL, or of dir
-// itself when it is a document, and notes in md what it read and left out. A link that the user names is followed, others
-// are not.
+// itself when it is a document, and notes in md what it read and left out. A link that the user names is followed,
+// others are not.
 func (c *Files) readFolder(ctx context.Context, a *app.App, dir string, isDir bool, md *documentsRead, add adder) (err error) {
 	folder, err := c.documentFolder(dir, isDir)
 	if err != nil {
@@ -85,14 +88,16 @@ func (c *Files) readFolder(ctx context.Context, a *app.App, dir string, isDir bo
 	target := folder.root
 	name := ""
 	if !isDir {
-		if target, err = filepath.EvalSymlinks(dir); err != nil {
+		file, err := filepath.EvalSymlinks(dir)
+		if err != nil {
 			return config.Usagef("%v", err)
 		}
-		name = filepath.Base(target)
-		target = filepath.Dir(target)
+		target = filepath.Dir(file)
+		name = filepath.Base(file)
 	}
 	f := folderReader{documentFolder: folder, cmd: c, a: a, md: md, add: add}
-	if f.files, err = source.OpenFolder(target); err != nil {
+	f.files, err = source.OpenFolder(target)
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.files.Close()) }()
@@ -133,25 +138,26 @@ func (f *folderReader) readNamed(rel string) error {
 	return source.Neither
 }
 
-// list returns the files below a folder, or the one that is named, and reads when they
-// changed. In a git repository what it ignores is left out, unless that is all.
+// list returns the files below a folder, or the one that is named, and reads when they changed. In a git repository
+// what it ignores is left out, unless that is all.
 func (f *folderReader) list(ctx context.Context, folder, name string) (names []string, err error) {
 	repo, _, err := gitlog.Find(ctx, folder)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if err != nil { // a repository that git refuses to read is a folder like others
-		repo = nil
+	if err != nil {
+		repo = nil // a repository that git refuses to read is a folder like others
+		err = nil
 	}
-	if name != "" {
-		names = []string{name}
-	} else if names, err = listFiles(ctx, repo, folder); err != nil {
+	names = []string{name}
+	if name == "" {
+		names, err = listFiles(ctx, repo, folder)
+	}
+	if err == nil && len(names) == 0 && repo != nil {
+		names, err = listFiles(ctx, nil, folder)
+	}
+	if err != nil {
 		return nil, err
-	}
-	if len(names) == 0 && repo != nil {
-		if names, err = listFiles(ctx, nil, folder); err != nil {
-			return nil, err
-		}
 	}
 	slices.Sort(names)
 	f.dates, err = readDates(ctx, repo, names, source.IsDocument)
@@ -183,11 +189,12 @@ func (f *folderReader) readLines(rel string) error {
 		return err
 	}
 	defer file.Close()
-	read, err := f.cmd.lines(f.a, f.path(rel), info.ModTime())
+	l, err := f.cmd.lines(f.a, f.path(rel))
 	if err != nil {
 		return err
 	}
-	return read.read(file, f.add)
+	l.written = info.ModTime()
+	return l.read(file, f.add)
 }
 
 // leaveOut counts a file that is not read, and names it where it might be expected to be.
@@ -226,10 +233,7 @@ func (f *folderReader) read(name, rel string) error {
 	}
 	d := source.Document{ID: id, Name: f.name, Path: rel}
 	d.Changed, d.Committed = f.dates.Of(name, text, info.ModTime())
-	items, err := d.Items(text, f.cmd.kind(schemas.KindKnowledge), f.a.Tenant, f.cmd.labels())
-	if err != nil {
-		return err
-	}
+	items := d.Items(text, f.cmd.kind(schemas.KindKnowledge), f.a.Tenant, f.cmd.labels())
 	if len(items) == 0 {
 		return source.Empty
 	}
@@ -251,4 +255,70 @@ func invalidLine(text []byte) int {
 		}
 	}
 	return 0
+}
+
+// documentsRead is what an import has read of documentation.
+type documentsRead struct {
+	files   map[string]string // by id, where they are
+	folders []documentFolder  // that were read whole
+	ids     map[string]bool   // of their sections, malformed ones too
+	left    map[string]bool   // by id, files of the folders that were left out: what is held of them stays
+	reasons map[string]int    // how many were, by reason
+}
+
+// heldDocuments returns the items of documents that the log has, by id; false when this machine does not have the log
+// of the node that answers.
+func heldDocuments(ctx context.Context, a *app.App, head *schemas.HeadReply) (map[string]heldItem, bool, error) {
+	if a.DatabaseURL == "" {
+		if _, err := os.Stat(a.Path("log.db")); errors.Is(err, fs.ErrNotExist) {
+			return nil, false, nil
+		}
+	}
+	f := fold{items: map[string]heldItem{},
+		of:    func(id string) bool { return strings.HasPrefix(id, source.DocumentPrefix) },
+		wants: func(m *schemas.MemoryItem) bool { return m.Category == source.DocumentCategory }}
+	mine := true
+	err := foldLog(ctx, a, f, func(log *app.Reading, s scope.Scope) bool {
+		_, err := log.OpenCheckpoint(s, []byte(head.Checkpoint))
+		mine = err == nil
+		return mine
+	})
+	return f.items, mine, err
+}
+
+// keepDates gives each section that says what it said before the day that it had: the file's own is that of another change.
+func keepDates(items []schemas.MemoryItem, held map[string]heldItem) {
+	for i := range items {
+		m := &items[i]
+		if h, ok := held[m.ID]; ok && h.current && h.item.Content.Text() == m.Content.Text() {
+			m.CreatedAt = h.item.CreatedAt
+		}
+	}
+}
+
+// had reports whether an item was in what was read.
+func (m *documentsRead) had(item *schemas.MemoryItem) bool {
+	id, name, rel := source.FileOf(item)
+	of := func(f documentFolder) bool { return f.name == name && f.id(rel) == id }
+	return m.files[id] != "" || !m.left[id] && slices.ContainsFunc(m.folders, of)
+}
+
+// end publishes the end of the current items of the log that were in the files that were read, or in files of the
+// folders that were read whole, and are gone, unless that cannot be known here. It returns how many items ended.
+func (m *documentsRead) end(ctx context.Context, p *publisher) (int, error) {
+	var ended []schemas.MemoryItem
+	var where []string
+	now := time.Now()
+	for _, id := range slices.Sorted(maps.Keys(p.held)) {
+		h := p.held[id]
+		if h.current && !m.ids[id] && m.had(&h.item) {
+			ended = append(ended, endedAt(h.item, now))
+			where = append(where, h.item.Provenance.SourceURI)
+		}
+	}
+	before := p.Refused
+	if err := p.addAll(ctx, "ending what is gone", ended, where); err != nil {
+		return 0, fmt.Errorf("end what is gone: %w", err)
+	}
+	return len(ended) - (p.Refused - before), nil
 }

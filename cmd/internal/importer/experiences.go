@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/terminal"
@@ -51,10 +50,7 @@ func (c *Experiences) Run(ctx context.Context, a *app.App) error {
 			return err
 		}
 	}
-	if c.Strict && did.Malformed > 0 {
-		return &command.FoundError{What: fmt.Sprintf("%d of %d lines are malformed; nothing was published", did.Malformed, did.Read)}
-	}
-	p, err := newPublisher(ctx, a, c.Flags)
+	p, err := did.open(ctx, c.Flags, c.Strict, "lines")
 	if err != nil {
 		return err
 	}
@@ -80,16 +76,11 @@ func (c *Experiences) read(a *app.App, name string, add adder) error {
 		return err
 	}
 	fields.own = source.ExperienceFields()
-	r, closeFile, err := command.Open(name, a.In)
-	if err != nil {
-		return err
-	}
-	defer closeFile()
-	read := lines{a: a, name: name, fields: fields, explicit: len(c.Label) > 0}
-	read.item = func(raw []byte, in, mapped object) (schemas.MemoryItem, []schemas.Issue) {
+	l := lines{a: a, name: name, fields: fields, explicit: len(c.Label) > 0}
+	l.item = func(raw []byte, in, mapped object) (schemas.MemoryItem, []schemas.Issue) {
 		return c.item(raw, in, mapped, fields.own, a.Tenant)
 	}
-	return read.read(r, add)
+	return l.readFile(a.In, add)
 }
 
 // item makes an item of a line: the fields of an experience are read as such, and an item's others are the item's.
@@ -101,20 +92,17 @@ func (c *Experiences) item(raw []byte, in, mapped object, own []string, tenant s
 	line := bytes.TrimSpace(raw)
 	if len(c.Map) > 0 || len(mapped) != len(in) || len(rest) > 0 { // else the id is made of the line as it is
 		maps.DeleteFunc(mapped, func(name string, _ json.RawMessage) bool { return rest[name] != nil })
-		var err error
-		if line, err = json.Marshal(mapped); err != nil {
-			return schemas.MemoryItem{}, wholeLine(err.Error())
-		}
+		line = source.Encode(mapped)
 	}
 	item, issues := source.DecodeExperience(line, tenant, c.labels())
 	if len(issues) > 0 || len(rest) == 0 {
 		return item, issues
 	}
-	return overlay(&item, rest, tenant)
+	return overlayFields(&item, rest, tenant)
 }
 
-// overlay gives an item the fields that a line has of it. Its own attributes stay.
-func overlay(item *schemas.MemoryItem, fields object, tenant string) (schemas.MemoryItem, []schemas.Issue) {
+// overlayFields gives an item the fields that a line has of it. Its own attributes stay.
+func overlayFields(item *schemas.MemoryItem, fields object, tenant string) (schemas.MemoryItem, []schemas.Issue) {
 	var own, all object
 	if err := json.Unmarshal(item.Attributes, &own); err != nil {
 		return *item, []schemas.Issue{{Pointer: "/attributes", Message: "must be an object"}}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"satchel/cmd/internal/app"
@@ -94,6 +95,14 @@ func (f *filesRead) add(where string, item schemas.MemoryItem, issues []schemas.
 	f.where = append(f.where, where)
 }
 
+// open dials, unless something is malformed and strict forbids to publish then. The publisher MUST be closed.
+func (f *filesRead) open(ctx context.Context, as Flags, strict bool, what string) (*publisher, error) {
+	if strict && f.Malformed > 0 {
+		return nil, &command.FoundError{What: fmt.Sprintf("%d of %d %s are malformed; nothing was published", f.Malformed, f.Read, what)}
+	}
+	return newPublisher(ctx, f.a, as)
+}
+
 // publish publishes the items.
 func (f *filesRead) publish(ctx context.Context, p *publisher, what string) error {
 	err := p.addAll(ctx, what, f.items, f.where)
@@ -117,17 +126,15 @@ func (c *Files) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	if c.Strict && did.Malformed > 0 {
-		return &command.FoundError{What: fmt.Sprintf("%d of %d items are malformed; nothing was published", did.Malformed, did.Read)}
-	}
-	p, err := newPublisher(ctx, a, c.Flags)
+	p, err := did.open(ctx, c.Flags, c.Strict, "items")
 	if err != nil {
 		return err
 	}
 	defer p.close()
 	here := true
 	if len(md.files)+len(md.folders) > 0 && p.head.Size > 0 && !c.Keep {
-		if p.held, here, err = heldDocuments(ctx, a, &p.head); err != nil {
+		p.held, here, err = heldDocuments(ctx, a, &p.head)
+		if err != nil {
 			return err
 		}
 		keepDates(did.items, p.held)
@@ -135,7 +142,8 @@ func (c *Files) Run(ctx context.Context, a *app.App) error {
 	if err := did.publish(ctx, p, "importing"); err != nil {
 		return err
 	}
-	if did.Ended, err = md.end(ctx, p); err != nil {
+	did.Ended, err = md.end(ctx, p)
+	if err != nil {
 		return err
 	}
 	end, err := did.finish(ctx, p)
@@ -159,7 +167,7 @@ func (c *Files) read(ctx context.Context, a *app.App) (*filesRead, *documentsRea
 	md := &documentsRead{files: map[string]string{}, ids: map[string]bool{}, left: map[string]bool{}, reasons: map[string]int{}}
 	add := func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
 		if len(issues) == 0 {
-			issues = checkSize(&item)
+			_, issues = encodeItem(&item)
 		}
 		did.add(where, item, issues)
 	}
@@ -188,37 +196,25 @@ func (c *Files) read(ctx context.Context, a *app.App) (*filesRead, *documentsRea
 
 // readFile reads one JSONL file, or standard input.
 func (c *Files) readFile(a *app.App, name string, add adder) error {
-	r, closeFile, err := command.Open(name, a.In)
+	read, err := c.lines(a, name)
 	if err != nil {
 		return err
 	}
-	defer closeFile()
-	written := time.Now()
-	if f, ok := r.(*os.File); ok && name != "-" {
-		info, err := f.Stat()
-		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-		written = info.ModTime()
-	}
-	read, err := c.lines(a, name, written)
-	if err != nil {
-		return err
-	}
-	return read.read(r, add)
+	return read.readFile(a.In, add)
 }
 
-// lines are those of a file of JSONL that was written at a time.
-func (c *Files) lines(a *app.App, name string, written time.Time) (*lines, error) {
+// lines are those of a file of JSONL.
+func (c *Files) lines(a *app.App, name string) (*lines, error) {
 	fields, err := newMapping(c.fieldFlags)
-	item := func(raw []byte, _, mapped object) (schemas.MemoryItem, []schemas.Issue) {
+	l := &lines{a: a, name: name, fields: fields, explicit: len(c.Label) > 0, content: true}
+	l.item = func(raw []byte, _, mapped object) (schemas.MemoryItem, []schemas.Issue) {
 		replaceSigns(mapped)
-		if issues := c.fill(a.Tenant, mapped, raw, written); issues != nil {
+		if issues := c.fill(a.Tenant, mapped, raw, l.written); issues != nil {
 			return schemas.MemoryItem{}, issues
 		}
 		return decodeItem(mapped, a.Tenant)
 	}
-	return &lines{a: a, name: name, fields: fields, explicit: len(c.Label) > 0, content: true, item: item}, err
+	return l, err
 }
 
 // kind is that of items that name none.
@@ -231,7 +227,8 @@ func (c *Files) fill(tenant string, out object, raw []byte, written time.Time) [
 	defaults := map[string]any{"type": schemas.Episodic, "kind": c.kind(schemas.KindMemory), "security_label": c.labels(),
 		"scope": schemas.MemoryScope{Tenant: tenant}, "created_at": written.UTC().Truncate(time.Second), "id": source.Hash(raw, 16)}
 	var scope map[string]any
-	if json.Unmarshal(out["scope"], &scope) == nil && scope != nil && (scope["tenant"] == nil || scope["tenant"] == "") {
+	err := json.Unmarshal(out["scope"], &scope)
+	if named := scope["tenant"]; err == nil && scope != nil && slices.Contains([]any{nil, ""}, named) {
 		scope["tenant"] = tenant
 		defaults["scope"] = scope
 		delete(out, "scope")

@@ -79,7 +79,7 @@ func TestImportKeepsWhatALineSays(t *testing.T) {
 		{`{"content":"blue","id":"x","ts":"Monday"}`, created, false, "/created_at must be a time like 2026-01-31T12:00:00Z (RFC 3339)"},
 	} {
 		cmd := Files{fieldFlags: fieldFlags{Map: c.maps, DropUnknown: c.drop}, Kind: "memory"}
-		read, err := cmd.lines(a, "-", time.Now())
+		read, err := cmd.lines(a, "-")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestImportOfAFolder(t *testing.T) {
 func TestAnItemHasAMostSize(t *testing.T) {
 	t.Parallel()
 	item := schemas.MemoryItem{ID: "n3", Content: schemas.TextContent(strings.Repeat("y", 800<<10))}
-	if issues := checkSize(&item); len(issues) != 1 || !strings.Contains(issues[0].Message, "at most") {
+	if _, issues := encodeItem(&item); len(issues) != 1 || !strings.Contains(issues[0].Message, "at most") {
 		t.Errorf("an item of 800 KiB: %v", issues)
 	}
 }

@@ -71,9 +71,10 @@ func (c *Git) run(ctx context.Context, a *app.App) (*GitResult, error) {
 	c.Name = cmp.Or(c.Name, repo.Name)
 	since := ""
 	if c.Since != "" {
-		if since, err = repo.Resolve(ctx, c.Since); err != nil {
-			return nil, config.Usagef("--since: %v", err)
-		}
+		since, err = repo.Resolve(ctx, c.Since)
+	}
+	if err != nil {
+		return nil, config.Usagef("--since: %v", err)
 	}
 	p, err := newPublisher(ctx, a, c.Flags)
 	if err != nil {
@@ -81,9 +82,10 @@ func (c *Git) run(ctx context.Context, a *app.App) (*GitResult, error) {
 	}
 	defer p.close()
 	if since == "" && !c.All {
-		if since, err = c.resume(ctx, p, repo); err != nil {
-			return nil, err
-		}
+		since, err = c.resume(ctx, p, repo)
+	}
+	if err != nil {
+		return nil, err
 	}
 	did := &GitResult{Repo: c.Name, Head: repo.Head, Since: since, Shallow: repo.Shallow}
 	if err := c.publish(ctx, p, repo, did); err != nil {
@@ -95,12 +97,10 @@ func (c *Git) run(ctx context.Context, a *app.App) (*GitResult, error) {
 	did.Refused = p.Refused
 	did.Total = did.Read
 	if c.Since == "" {
-		if did.Total, err = repo.Count(ctx, ""); err != nil {
-			return nil, err
-		}
+		did.Total, err = repo.Count(ctx, "")
 	}
 	did.Known = did.Total - did.Read + p.Known
-	return did, nil
+	return did, err
 }
 
 // openRepo opens a repository; what is wrong with it is what is wrong with the command.
@@ -125,13 +125,10 @@ func (c *Git) resume(ctx context.Context, p *publisher, repo *gitlog.Repo) (stri
 		if err != nil {
 			return false, err
 		}
-		item, err := commit.Item(c.Name, p.a.Tenant, c.labels())
-		if err != nil {
-			return false, err
-		}
-		id, err := eventID(&item)
-		if err != nil {
-			return false, err
+		item := commit.Item(c.Name, p.a.Tenant, c.labels())
+		id, issues := encodeItem(&item)
+		if len(issues) > 0 {
+			return false, nil
 		}
 		return p.isLogged(ctx, id)
 	})
@@ -152,12 +149,8 @@ func (c *Git) publish(ctx context.Context, p *publisher, repo *gitlog.Repo, did 
 		if commit.Cut || len(commit.Files) < commit.FilesTotal {
 			did.Cut++
 		}
-		item, err := commit.Item(c.Name, p.a.Tenant, c.labels())
-		if err != nil {
-			return err
-		}
 		bar.Set(int64(did.Read), int64(total))
-		return p.add(ctx, "commit "+commit.SHA, item)
+		return p.add(ctx, "commit "+commit.SHA, commit.Item(c.Name, p.a.Tenant, c.labels()))
 	})
 	if err != nil {
 		return err
@@ -188,4 +181,54 @@ func (d *GitResult) words() string {
 	}
 	return fmt.Sprintf("%s: %s%s: %d new, %d known already%s%s%s\n%s", d.Repo, terminal.Plural(d.Total, "commit", "commits"), since, d.New, d.Known,
 		ifAny(d.Refused, ", %d refused"), merges, cut, shallow)
+}
+
+// Repo is satchel import repo.
+type Repo struct {
+	Flags
+	Dir  string `arg:"" optional:"" help:"Folder of the repository; default the working directory." default:"."`
+	Name string `help:"Name of the repository in ids; default the last part of its origin, or the folder's."`
+	All  bool   `help:"Read the whole history and all files, also what the log has."`
+}
+
+// Help shows how it is called.
+func (Repo) Help() string {
+	return `Imports a git repository: its commits as import git does, its code as import code does, and its
+documentation (.md, .markdown, .mdx, .rst), an item for each heading. Vendored, generated, minified, binary and large
+files are left out and counted. Files that .gitignore names are neither read nor counted, unless git tracks them.
+
+Importing again reads and stores what changed. Functions, constants and sections that are gone since the last import end
+(valid_to): requests show them no longer.
+
+Examples:
+  satchel import repo
+  satchel import repo ~/src/kiln --label level:internal --label project:kiln`
+}
+
+// RepoResult is what import repo prints.
+type RepoResult struct {
+	Commits *GitResult  `json:"commits"`
+	Files   *CodeResult `json:"files"`
+}
+
+// Run publishes commits, code and documentation.
+func (c *Repo) Run(ctx context.Context, a *app.App) error {
+	if repo, err := gitlog.Open(ctx, c.Dir, ""); err == nil && repo.Bare {
+		return config.Usagef("%s is a bare repository and has no files: read its commits with satchel import git %s", c.Dir, c.Dir)
+	}
+	git := Git{Flags: c.Flags, Repo: c.Dir, Name: c.Name, All: c.All}
+	commits, err := git.run(ctx, a)
+	if err != nil {
+		return err
+	}
+	if !a.JSON {
+		fmt.Fprint(a.Out, commits.words())
+	}
+	code := Code{Flags: c.Flags, Dir: c.Dir, Name: git.Name, All: c.All}
+	files, err := code.run(ctx, a, true)
+	if err != nil {
+		return err
+	}
+	end := ending{commits.Indexed && files.Indexed, commits.Malformed + files.Malformed, commits.Refused + files.Refused}
+	return end.report(a, RepoResult{commits, files}, files.words())
 }

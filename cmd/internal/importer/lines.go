@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/command"
+	"satchel/cmd/internal/config"
 	"satchel/schemas"
 )
 
@@ -26,6 +29,7 @@ type lines struct {
 	fields   *mapping
 	explicit bool // the user says which labels a line without any gets
 	content  bool // a line has to have content
+	written  time.Time
 
 	// item makes an item of a line: of the fields in what it says, and of what the mapping made of them.
 	item func(raw []byte, in, mapped object) (schemas.MemoryItem, []schemas.Issue)
@@ -42,6 +46,25 @@ type readLine struct {
 
 // unlabelled is the message about a line without labels in a file where others have some.
 const unlabelled = "is missing, and other lines of this file have one: add it, or say with --label (as --label level:internal) what lines without one get"
+
+// readFile reads the file, or standard input for "-".
+func (l *lines) readFile(in io.Reader, add adder) error {
+	if l.name == "-" {
+		l.written = time.Now()
+		return l.read(in, add)
+	}
+	file, err := os.Open(l.name)
+	if err != nil {
+		return config.Usagef("%v", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", l.name, err)
+	}
+	l.written = info.ModTime()
+	return l.read(file, add)
+}
 
 // read gives add every line, and names the fields that no item has.
 func (l *lines) read(r io.Reader, add adder) error {

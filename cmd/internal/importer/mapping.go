@@ -27,15 +27,14 @@ const labelField = "security_label"
 // unknownField is the message about a field of a line that no item has. Such fields are named once a file.
 const unknownField = "is a field that no item has"
 
-// mapping makes the fields of an item of those of a line. A field that an item has keeps its name, unless it is
-// mapped; nothing that a line says is lost without a word.
+// mapping makes the fields of an item of those of a line. A field that an item has keeps its name, unless it is mapped;
+// nothing that a line says is lost without a word.
 type mapping struct {
 	fields map[string]string // by the item's field, or attributes.NAME, the line's
 	own    []string          // the fields that the reader of the lines knows beside an item's
 	drop   bool              // fields that no item has are left out, and counted
 
-	unknown map[string]int    // how many lines have a field that no item has
-	near    map[string]string // by a line's field, the item's that it is or seems to mean
+	unknown map[string]int // how many lines have a field that no item has
 }
 
 // fieldFlags say what becomes of the fields of lines.
@@ -54,7 +53,7 @@ func newMapping(flags fieldFlags) (*mapping, error) {
 		return nil, config.Usagef("--map %s=%s: no item has a field %q; --map %s%s=%s keeps it as an attribute, and satchel schema memory-item prints the fields",
 			field, flags.Map[field], field, attributePrefix, field, flags.Map[field])
 	}
-	return &mapping{fields: flags.Map, drop: flags.DropUnknown, unknown: map[string]int{}, near: map[string]string{}}, nil
+	return &mapping{fields: flags.Map, drop: flags.DropUnknown, unknown: map[string]int{}}, nil
 }
 
 // apply returns the item's fields of a line, or what is wrong with the line.
@@ -115,34 +114,32 @@ func addAttributes(out, mapped object) []schemas.Issue {
 
 // nearest returns the field that name is, or the item's that it seems to mean: createdAt is created_at. "" is none.
 func (m *mapping) nearest(name string) string {
-	if near, known := m.near[name]; known {
-		return near
-	}
-	signs := strings.NewReplacer("_", "", "-", "")
-	plain := func(s string) string { return strings.ToLower(signs.Replace(s)) }
-	fields := schemas.ItemFields()
 	if slices.Contains(m.own, name) {
-		m.near[name] = name
-	} else if i := slices.IndexFunc(fields, func(field string) bool { return plain(field) == plain(name) }); i >= 0 {
-		m.near[name] = fields[i]
-	} else {
-		m.near[name] = ""
+		return name
 	}
-	return m.near[name]
+	for _, field := range schemas.ItemFields() {
+		if strings.EqualFold(signs.Replace(field), signs.Replace(name)) {
+			return field
+		}
+	}
+	return ""
 }
 
-// valueOf is the value of a mapped field in the form that an item has it: times as seconds or milliseconds since
-// 1970 and as days, and numbers where an item has a text.
+// signs are those that names of fields are told apart without.
+var signs = strings.NewReplacer("_", "", "-", "")
+
+// valueOf is the value of a mapped field in the form that an item has it: times as seconds or milliseconds since 1970
+// and as days, and numbers where an item has a text.
 func valueOf(field string, v json.RawMessage) json.RawMessage {
 	var number json.Number
 	switch field {
 	case "created_at", "updated_at", "valid_from", "valid_to":
 		if at, ok := readTime(v); ok {
-			return quote(at.UTC().Format(time.RFC3339Nano))
+			return quoteText(at.UTC().Format(time.RFC3339Nano))
 		}
 	case "id", "session", "speaker", "category":
 		if v[0] != '"' && json.Unmarshal(v, &number) == nil {
-			return quote(number.String())
+			return quoteText(number.String())
 		}
 	}
 	return v
@@ -151,12 +148,12 @@ func valueOf(field string, v json.RawMessage) json.RawMessage {
 // replaceSigns makes an id of one with signs that an id has not.
 func replaceSigns(out object) {
 	var id string
-	if raw, ok := out["id"]; ok && json.Unmarshal(raw, &id) == nil && id != "" && !schemas.ValidID(id) {
-		out["id"] = quote(source.ID(id+" ", source.MaxID)) // the blank is no sign of ids: a hash tells "a/b" from "a:b"
+	if json.Unmarshal(out["id"], &id) == nil && id != "" && !schemas.ValidID(id) {
+		out["id"] = quoteText(source.ID(id+" ", source.MaxID)) // the blank is no sign of ids: a hash tells "a/b" from "a:b"
 	}
 }
 
-// listLabels makes a list of labels that stand in one text.
+// listLabels makes a list of labels that are in one text.
 func listLabels(out object) {
 	var text string
 	if labels, ok := out[labelField]; !ok || json.Unmarshal(labels, &text) != nil {
@@ -174,7 +171,7 @@ func listLabels(out object) {
 	}
 }
 
-func quote(s string) json.RawMessage {
+func quoteText(s string) json.RawMessage {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return json.RawMessage(`""`)

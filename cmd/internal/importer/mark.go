@@ -42,8 +42,8 @@ func (im *codeImport) markID(sha string, m importMark) string {
 	return kind + source.Hash([]byte(strings.Join(of, "\x00")), 8) + "." + sha
 }
 
-// lastImport returns the commit of the last import, "" for none, and its mark: the newest of the
-// first parents that the log has a mark of.
+// lastImport returns the commit of the last import, "" for none, and its mark: the newest of the first parents that the
+// log has a mark of.
 func (im *codeImport) lastImport(ctx context.Context) (string, importMark, error) {
 	if im.repo == nil {
 		return "", importMark{}, nil
@@ -107,8 +107,8 @@ func (im *codeImport) findUnchanged(ctx context.Context, since string, m importM
 	return nil
 }
 
-// markImport records the repository itself, as of the newest commit, under an event by
-// which the next import finds this one. What it says follows from the event's id.
+// markImport records the repository itself, as of the newest commit, under an event by which the next import finds this
+// one. What it says follows from the event's id.
 func (im *codeImport) markImport(ctx context.Context) error {
 	head, err := im.repo.Commit(ctx, im.repo.Head)
 	if err != nil {

@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/importer/source"
+	"satchel/cmd/internal/terminal"
 	"satchel/emitters"
 	"satchel/jetstream"
 	"satchel/schemas"
@@ -25,11 +28,13 @@ const (
 	headerRoom   = 2 << 10                // bytes that the headers of an item's event take at most
 	knownLimit   = 150 * time.Millisecond // how long the log is asked for an event it may not have
 	indexedLimit = 30 * time.Second       // how long an import waits to be found, and for the log
+	refusedShown = 10                     // reasons that are printed
+	tries        = 3                      // how often an event that was not found is asked for again
 )
 
-// publisher publishes items as they come, in chunks, each under an id made from its
-// content, so that what is published again is stored once. It finds out what became of
-// them: whether the log has them, had them before, or the worker refused them.
+// publisher publishes items as they come, in chunks, each under an id made from its content, so that what is published
+// again is stored once. It finds out what became of them: whether the log has them, had them before, or the worker
+// refused them.
 type publisher struct {
 	a       *app.App
 	conn    *client.Client
@@ -101,38 +106,34 @@ func (p *publisher) close() {
 	p.conn.Close()
 }
 
-// eventID is made from everything the item says.
-func eventID(item *schemas.MemoryItem) (string, error) {
+// encodeItem returns the id of the item's event, which is made from everything the item says, or says that the item is
+// larger than what the stream takes.
+func encodeItem(item *schemas.MemoryItem) (id string, issues []schemas.Issue) {
 	raw, err := json.Marshal(item)
 	if err != nil {
-		return "", fmt.Errorf("encode item %q: %w", item.ID, err)
+		return "", wholeLine(err.Error())
+	}
+	if limit := jetstream.MaxEventSize - headerRoom; len(raw) > limit {
+		return "", wholeLine(fmt.Sprintf("has %d bytes, at most %d", len(raw), limit))
 	}
 	return source.Hash(raw, 16), nil
 }
 
-// checkSize says that item is larger than what the stream takes.
-func checkSize(item *schemas.MemoryItem) []schemas.Issue {
-	raw, err := json.Marshal(item)
-	if err != nil {
-		return wholeLine(err.Error())
-	}
-	if limit := jetstream.MaxEventSize - headerRoom; len(raw) > limit {
-		return wholeLine(fmt.Sprintf("has %d bytes, at most %d", len(raw), limit))
-	}
-	return nil
-}
-
 // add publishes item with those after it; a malformed one is printed, counted and left out.
 func (p *publisher) add(ctx context.Context, where string, item schemas.MemoryItem) error {
-	issues := item.Validate()
-	if len(issues) == 0 {
-		issues = checkSize(&item)
+	id, issues := encodeItem(&item)
+	if invalid := item.Validate(); len(invalid) > 0 {
+		issues = invalid
 	}
 	if len(issues) > 0 {
 		p.Malformed++
 		printIssues(p.a, where, issues)
 		return nil
 	}
+	if h, ok := p.held[item.ID]; ok && h.item.ValidTo.IsZero() != item.ValidTo.IsZero() {
+		id += "." + strconv.FormatInt(h.position, 10) // it ends, or is there again
+	}
+	p.ids = append(p.ids, id)
 	p.items = append(p.items, item)
 	p.where = append(p.where, where)
 	if len(p.items) < importChunk {
@@ -168,17 +169,6 @@ func (p *publisher) flush(ctx context.Context) error {
 	if len(p.items) == 0 {
 		return nil
 	}
-	p.ids = make([]string, 0, len(p.items))
-	for i := range p.items {
-		id, err := eventID(&p.items[i])
-		if err != nil {
-			return err
-		}
-		if h, ok := p.held[p.items[i].ID]; ok && h.item.ValidTo.IsZero() != p.items[i].ValidTo.IsZero() {
-			id += "." + strconv.FormatInt(h.position, 10) // it ends, or is there again
-		}
-		p.ids = append(p.ids, id)
-	}
 	receipts, err := p.emitter.RememberAll(ctx, p.items)
 	p.Published += len(receipts)
 	if err != nil {
@@ -206,8 +196,7 @@ func (p *publisher) explainLoss(err error) error {
 	return fmt.Errorf("the connection to Satchel was lost: what arrived is kept, run the import again; %w", app.ErrNobody)
 }
 
-// finish publishes what waits and returns when all of it is found by requests; false
-// says that the indexes need longer.
+// finish publishes what waits and returns when all of it is found by requests; false says that the indexes need longer.
 func (p *publisher) finish(ctx context.Context) (bool, error) {
 	if err := p.flush(ctx); err != nil || p.last == nil {
 		return true, err
@@ -230,8 +219,8 @@ func isLate(err error) bool {
 	return errors.As(err, &typed) && typed.Code == schemas.CodeDeadlineExceeded
 }
 
-// position asks where in the log an event is, 0 for one that it does not have in time. An
-// error says that nobody answers, or that ctx is done.
+// position asks where in the log an event is, 0 for one that it does not have in time. An error says that there is no
+// answer, or that ctx is done.
 func (p *publisher) position(ctx context.Context, source, id string) (int64, error) {
 	var got schemas.Receipt
 	err := p.conn.LogCall(ctx, "receipt", schemas.ReceiptRequest{Source: source, ID: id, Level: schemas.ReceiptLogged, Timeout: int(knownLimit.Milliseconds())}, &got)
@@ -248,4 +237,126 @@ func (p *publisher) isLogged(ctx context.Context, id string) (bool, error) {
 		return false, fmt.Errorf("ask the log for an event: %w", err)
 	}
 	return at > 0, nil
+}
+
+// settle waits until the worker is past the events, prints and counts those it refused, counts those that the log had
+// before, and notes the last that it has. A tenant's events are taken in order, so that behind the last of them what is
+// not in the log was refused, and what is not found at once is asked for again. Of an event that takes too long to be
+// logged nothing is known yet; it is new.
+func (p *publisher) settle(ctx context.Context, items []schemas.MemoryItem, receipts []schemas.Receipt, where []string) error {
+	limited, cancel := context.WithTimeout(ctx, indexedLimit)
+	defer cancel()
+	letters := map[string]string{}
+	settled, err := p.awaitLast(limited, items[len(items)-1], &receipts[len(receipts)-1], letters)
+	if err != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	positions := make([]int64, len(receipts)) // 0: not in the log
+	refused := make([]string, len(receipts))  // why, "" for those that were not
+	var group errgroup.Group
+	group.SetLimit(16)
+	for i := range receipts {
+		refused[i] = letters[receipts[i].ID]
+		if refused[i] != "" {
+			continue
+		}
+		group.Go(func() (err error) {
+			positions[i], err = p.position(limited, receipts[i].Source, receipts[i].ID)
+			for try := 0; settled && try < tries; try++ {
+				if positions[i] > 0 || refused[i] != "" {
+					break
+				}
+				positions[i], refused[i], err = p.publishAgain(limited, items[i], receipts[i].ID)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil && limited.Err() == nil {
+		return fmt.Errorf("ask what became of %d items, which are published: %w", len(items), err)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for i := range receipts {
+		if refused[i] != "" {
+			p.refuse(where[i], refused[i])
+			continue
+		}
+		p.last = &receipts[i]
+		if positions[i] > 0 && positions[i] <= p.head.Size {
+			p.Known++
+		}
+	}
+	return nil
+}
+
+// publishAgain publishes an event that was not found in the log once more, through the service, which says at once
+// where it is, or why it refuses it.
+func (p *publisher) publishAgain(ctx context.Context, item schemas.MemoryItem, id string) (position int64, why string, err error) {
+	r, err := p.emitter.Remember(ctx, item, &emitters.Options{EventID: id, Wait: schemas.ReceiptLogged})
+	var typed *schemas.Error
+	if errors.As(err, &typed) && typed.IsCallersMistake() {
+		return 0, typed.Message, nil
+	}
+	if err == nil && r.Position == 0 {
+		err = fmt.Errorf("event %q is not logged yet: %s", id, strings.Join(r.Warnings, "; "))
+	}
+	return r.Position, "", err
+}
+
+// awaitLast waits until the last event is in the log or among the dead letters, and adds to letters, by event, why
+// those of them that were published since were refused. It returns false when that takes too long or there is no answer
+// any more.
+func (p *publisher) awaitLast(ctx context.Context, item schemas.MemoryItem, last *schemas.Receipt, letters map[string]string) (bool, error) {
+	for {
+		at, err := p.position(ctx, last.Source, last.ID)
+		if err != nil {
+			return false, nil
+		}
+		if at == 0 && p.dead == nil {
+			_, letters[last.ID], err = p.publishAgain(ctx, item, last.ID)
+			return err == nil, nil
+		}
+		if err := p.readLetters(ctx, last.Source, letters); err != nil {
+			return false, err
+		}
+		if at > 0 || letters[last.ID] != "" {
+			return true, nil
+		}
+	}
+}
+
+// readLetters adds the dead letters that have come of a source.
+func (p *publisher) readLetters(ctx context.Context, source string, letters map[string]string) error {
+	const some = 1000
+	for p.dead != nil {
+		if last, err := p.dead.Last(ctx); err != nil || last < p.next {
+			return err
+		}
+		list, err := p.dead.List(ctx, p.a.Tenant, p.next, some)
+		if err != nil {
+			return fmt.Errorf("read what was refused: %w", err)
+		}
+		for _, l := range list {
+			p.next = l.Seq + 1
+			if l.Source == source && !l.Foreign {
+				letters[l.ID] = l.Reason + ": " + command.OrDocument(l.Pointer) + " " + l.Cause
+			}
+		}
+		if len(list) < some {
+			break
+		}
+	}
+	return nil
+}
+
+// refuse counts an item that was refused, and prints why while that is not too much.
+func (p *publisher) refuse(where, why string) {
+	p.Refused++
+	switch {
+	case p.Refused <= refusedShown:
+		fmt.Fprintf(p.a.Err, "%s: refused: %s\n", where, terminal.Excerpt(why, 400))
+	case p.Refused == refusedShown+1:
+		fmt.Fprintln(p.a.Err, "more items were refused: satchel dlq ls says why")
+	}
 }

@@ -52,9 +52,9 @@ func (c *cause) UnmarshalJSON(raw []byte) error {
 
 // DecodeExperience reads a GHAP entry (goal, hypothesis, action, prediction and how it came out) as an item of kind
 // experience. An entry is a JSON object. Its fields are those of schemas.ExperienceAttributes, and the nested forms
-// outcome {status, result}, root_cause {category, description} and lesson {what_worked, takeaway} or a string. It passes
-// over other names, see ExperienceFields. labels are those of entries that carry none. There is an item only when there
-// are no issues; they name fields and never hold text of the entry.
+// outcome {status, result}, root_cause {category, description} and lesson {what_worked, takeaway} or a string. It
+// passes over other names, see ExperienceFields. labels are those of entries that carry none. There is an item only
+// when there are no issues; they name fields and never hold text of the entry.
 func DecodeExperience(raw []byte, tenant string, labels []string) (schemas.MemoryItem, []schemas.Issue) {
 	var e entry
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -70,15 +70,11 @@ func DecodeExperience(raw []byte, tenant string, labels []string) (schemas.Memor
 	if a.GHAPID == "" && schemas.ValidID(e.ID) {
 		a.GHAPID = e.ID
 	}
-	attributes, err := json.Marshal(a)
-	if err != nil {
-		return schemas.MemoryItem{}, append(issues, schemas.Issue{Message: "cannot be encoded"})
-	}
 	if len(e.Labels) > 0 {
 		labels = e.Labels
 	}
 	item := schemas.MemoryItem{ID: id, Type: schemas.Episodic, Kind: schemas.KindExperience, Scope: schemas.MemoryScope{Tenant: tenant}, CreatedAt: created,
-		SecurityLabel: labels, Category: a.Domain, Session: e.Session, Content: schemas.TextContent(narrate(&a)), Attributes: attributes,
+		SecurityLabel: labels, Category: a.Domain, Session: e.Session, Content: schemas.TextContent(narrateExperience(&a)), Attributes: Encode(a),
 		Provenance: schemas.Provenance{SourceURI: "ghap:" + strings.TrimPrefix(id, "ghap:")}}
 	for _, i := range item.Validate() {
 		if i.Pointer != "/content" || len(issues) == 0 { // an entry without fields has no content
@@ -148,8 +144,8 @@ func (e *entry) itemID(raw []byte) string {
 	return "ghap:" + Hash([]byte(cmp.Or(id, string(bytes.TrimSpace(raw)))), 12)
 }
 
-// created is when the entry was made: RFC 3339, or seconds since 1970. An entry without a
-// time is of 1970, so that it is the same item every time.
+// created is when the entry was made: RFC 3339, or seconds since 1970. An entry without a time is of 1970, so that it
+// is the same item every time.
 func (e *entry) created() (time.Time, *schemas.Issue) {
 	candidates := []json.RawMessage{e.CreatedAt, e.CapturedAt}
 	if e.Outcome != nil {
@@ -174,8 +170,8 @@ func (e *entry) created() (time.Time, *schemas.Issue) {
 	return time.Unix(0, 0).UTC(), nil
 }
 
-// narrate is the text of an experience on the full axis.
-func narrate(a *schemas.ExperienceAttributes) string {
+// narrateExperience is the text of an experience on the full axis.
+func narrateExperience(a *schemas.ExperienceAttributes) string {
 	lesson := schemas.Lesson{}
 	if a.Lesson != nil {
 		lesson = *a.Lesson

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -48,31 +49,20 @@ func ReasonOf(err error) Reason {
 	return reason
 }
 
+// vendored are the names of folders with files of others.
+var vendored = strings.Fields(`vendor node_modules third_party thirdparty bower_components __pycache__ .git .venv venv site-packages .tox Pods
+	.obsidian .logseq .yarn .next .nuxt .svelte-kit .terraform .gradle`)
+
 // IsVendored reports whether a folder, with slashes from the root, holds files of others.
 func IsVendored(folder string) bool {
-	return slices.ContainsFunc(strings.Split(folder, "/"), func(part string) bool {
-		switch part {
-		case "vendor", "node_modules", "third_party", "thirdparty", "bower_components", "__pycache__", ".git", ".venv", "venv", "site-packages", ".tox", "Pods",
-			".obsidian", ".logseq", ".yarn", ".next", ".nuxt", ".svelte-kit", ".terraform", ".gradle":
-			return true
-		}
-		return false
-	})
+	return slices.ContainsFunc(strings.Split(folder, "/"), func(part string) bool { return slices.Contains(vendored, part) })
 }
 
+// secret is the name of a file that holds keys or passwords, by custom.
+var secret = regexp.MustCompile(`(?i)\.(pem|key|p12|pfx|jks|keystore|kdbx|ppk)$|^(\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|\.htpasswd|\.pgpass|credentials|id_rsa|id_dsa|id_ecdsa|id_ed25519)$`)
+
 // IsSecret reports whether a file of this name holds keys or passwords, by custom.
-func IsSecret(name string) bool {
-	name = strings.ToLower(path.Base(name))
-	switch path.Ext(name) {
-	case ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk":
-		return true
-	}
-	switch name {
-	case ".env", ".netrc", ".npmrc", ".pypirc", ".htpasswd", ".pgpass", "credentials", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519":
-		return true
-	}
-	return strings.HasPrefix(name, ".env.")
-}
+func IsSecret(name string) bool { return secret.MatchString(path.Base(name)) }
 
 // Walk lists the files below dir, with paths from it and slashes, in order. It passes over vendored folders and those
 // whose name begins with a dot. It is for folders that are no git repository.
@@ -99,8 +89,8 @@ func Walk(ctx context.Context, dir string) ([]string, error) {
 }
 
 // Folder is an open folder. What it returns was in a regular file below it: it follows no link out of it, waits for no
-// pipe or device, reads no more than it was told to, and holds all that also for a folder that is changed meanwhile.
-// It is safe for concurrent use.
+// pipe or device, reads no more than it was told to, and holds all that also for a folder that is changed meanwhile. It
+// is safe for concurrent use.
 type Folder struct{ root *os.Root }
 
 // OpenFolder opens a folder; a link that dir itself is, is followed.
@@ -115,8 +105,8 @@ func OpenFolder(dir string) (*Folder, error) {
 // Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// Read returns what the file called name, with slashes from the folder, holds, and what
-// the system says of it. One of more than most bytes is TooLarge.
+// Read returns what the file called name, with slashes from the folder, holds, and what the system says of it. One of
+// more than most bytes is TooLarge.
 func (f *Folder) Read(name string, most int64) ([]byte, fs.FileInfo, error) {
 	file, info, err := f.File(name)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode"
@@ -27,9 +28,9 @@ import (
 // MaxID is the length of an item's id at most, in bytes.
 const MaxID = 128
 
-// ID returns name as an id of at most limit bytes: slashes and number signs become colons.
-// A name with other characters than an id may have, with a colon or of more bytes is
-// shortened and ends in its hash, so that another name like it has another id.
+// ID returns name as an id of at most limit bytes: slashes and number signs become colons. A name with other characters
+// than an id may have, with a colon or of more bytes is shortened and ends in its hash, so that another name like it
+// has another id.
 func ID(name string, limit int) string {
 	id := strings.NewReplacer("/", ":", "#", ":").Replace(name)
 	exact := name == "" || schemas.ValidID(id) && !strings.Contains(name, ":")
@@ -52,8 +53,16 @@ func Hash(text []byte, length int) string {
 	return hex.EncodeToString(sum[:length])
 }
 
-// URI says where a line of a file is: name is that of the folder or repository, file the
-// path below it.
+// Encode returns attributes as JSON. They are texts, numbers and lists of these, which always have a form in JSON.
+func Encode(attributes any) json.RawMessage {
+	raw, err := json.Marshal(attributes)
+	if err != nil {
+		return nil // an item of kind code, commit, value or experience is not valid without
+	}
+	return raw
+}
+
+// URI says where a line of a file is: name is that of the folder or repository, file the path below it.
 func URI(name, file string, line int) string {
 	end := ":" + strconv.Itoa(line)
 	uri, _ := Cut(Plain("file:"+name+"/"+file, '_'), schemas.MaxURI-len(end))

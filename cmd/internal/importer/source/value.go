@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"satchel/pipeline/infra/vecmath"
 	"satchel/schemas"
 )
 
@@ -107,8 +108,8 @@ func valuesOnAxis(ctx context.Context, e embedder, axis string, experiences []Ex
 	return values, nil
 }
 
-// axisText is what is compared. The strategy's name alone would say nothing of how it
-// went, and the full text would be drowned in what the experiences were about.
+// axisText is what is compared. The strategy's name alone would say nothing of how it went, and the full text would be
+// drowned in what the experiences were about.
 func axisText(axis string, x *Experience) string {
 	a := &x.Attributes
 	switch axis {
@@ -162,8 +163,8 @@ func lessonOf(a *schemas.ExperienceAttributes) string {
 
 func inWords(name string) string { return strings.NewReplacer("-", " ", "_", " ").Replace(name) }
 
-// nameValues gives each value the id of the known cluster with which it shares most members,
-// if that is more than half of them, and else one made from its leader.
+// nameValues gives each value the id of the known cluster with which it shares most members, if that is more than half
+// of them, and else one made from its leader.
 func nameValues(values []Value, known []KnownValue) {
 	type pair struct{ value, known, shared int }
 	var pairs []pair
@@ -261,10 +262,9 @@ func MadeValue(m *schemas.MemoryItem) (KnownValue, bool) {
 // clusterURI is where a value is from.
 func clusterURI(clusterID string) string { return "cluster:" + clusterID }
 
-// Item returns the value as a memory item. revision is the log position of the item that
-// it replaces, 0 for none: without it a value that changes back would be taken for the
-// first.
-func (v *Value) Item(tenant string, revision int64) (schemas.MemoryItem, error) {
+// Item returns the value as a memory item. revision is the log position of the item that it replaces, 0 for none:
+// without it a value that changes back would be taken for the first.
+func (v *Value) Item(tenant string, revision int64) schemas.MemoryItem {
 	a := valueAttributes{Revision: revision, ValueAttributes: schemas.ValueAttributes{Axis: v.Axis, ClusterID: v.ClusterID, ClusterSize: v.Size,
 		SimilarityToCentroid: math.Round(v.Similarity*similarityDigits) / similarityDigits, GHAPID: v.Medoid.Attributes.GHAPID,
 		Domain: v.Members[0].Attributes.Domain, Strategy: v.Members[0].Attributes.Strategy}}
@@ -283,32 +283,112 @@ func (v *Value) Item(tenant string, revision int64) (schemas.MemoryItem, error) 
 		}
 		links = append(links, schemas.Link{Rel: schemas.RelDerivedFrom, To: m.Item.ID})
 	}
-	raw, err := json.Marshal(a)
-	if err != nil {
-		return schemas.MemoryItem{}, fmt.Errorf("encode value %q: %w", v.ClusterID, err)
-	}
 	return schemas.MemoryItem{ID: ValueID(v.ClusterID), Type: schemas.Semantic, Kind: schemas.KindValue, Scope: schemas.MemoryScope{Tenant: tenant}, CreatedAt: newest,
-		SecurityLabel: v.Medoid.Item.SecurityLabel, Category: v.Axis, Content: schemas.TextContent(v.Text), Attributes: raw,
-		Links: links[:min(len(links), schemas.MaxLinks)], Provenance: schemas.Provenance{SourceURI: clusterURI(v.ClusterID)}}, nil
+		SecurityLabel: v.Medoid.Item.SecurityLabel, Category: v.Axis, Content: schemas.TextContent(v.Text), Attributes: Encode(a),
+		Links: links[:min(len(links), schemas.MaxLinks)], Provenance: schemas.Provenance{SourceURI: clusterURI(v.ClusterID)}}
 }
 
-// SameValue reports whether two items of values say the same, whatever their revisions.
+// SameValue reports whether two items of values say the same. It does not compare their revisions.
 func SameValue(a, b schemas.MemoryItem) bool {
-	var read [2]valueAttributes
-	var raw [2][]byte
-	for i, m := range []*schemas.MemoryItem{&a, &b} {
-		if err := json.Unmarshal(m.Attributes, &read[i]); err != nil {
-			return false
-		}
-		read[i].Revision = 0
-		m.Attributes = nil
-		m.Signer = ""
-		m.Provenance.Checksum = ""
-		m.Provenance.Signer = ""
-		var err error
-		if raw[i], err = json.Marshal(m); err != nil {
-			return false
+	return bytes.Equal(withoutRevision(a), withoutRevision(b))
+}
+
+// withoutRevision is what an item of a value says.
+func withoutRevision(m schemas.MemoryItem) []byte {
+	var a valueAttributes
+	if json.Unmarshal(m.Attributes, &a) != nil {
+		return Encode(&m)
+	}
+	a.Revision = 0
+	m.Attributes = Encode(a)
+	m.Signer = ""
+	m.Provenance.Checksum = ""
+	m.Provenance.Signer = ""
+	return Encode(&m)
+}
+
+// cluster is a group of vectors. Its numbers are places in the list that was clustered.
+type cluster struct {
+	leader     int     // the member with the most neighbours when the cluster was made
+	members    []int   // ascending, the leader among them
+	medoid     int     // the member nearest to the centroid
+	similarity float64 // cosine of the medoid and the centroid
+}
+
+// findClusters clusters unit-length vectors (zero ones are in none): as long as there is a vector with minSize−1
+// neighbours, the one with the most makes a cluster with them, and all of them are taken out. Neighbours have a cosine
+// of at least threshold. This is the algorithm of Daura et al. (Angewandte Chemie 38, 1999, "GROMOS"); ties go to the
+// earlier vector, so that the result depends on nothing but the list. It takes time in the square of the list and
+// memory in its length.
+func findClusters(vectors [][]float32, threshold float64, minSize int) []cluster {
+	near := func(i, j int) bool { return vecmath.Cosine(vectors[i], vectors[j]) >= threshold }
+	var open []int
+	for i, v := range vectors {
+		if vecmath.Cosine(v, v) > 0 {
+			open = append(open, i)
 		}
 	}
-	return read[0] == read[1] && bytes.Equal(raw[0], raw[1])
+	neighbours := make([]int, len(vectors))
+	for at, i := range open {
+		for _, j := range open[at+1:] {
+			if near(i, j) {
+				neighbours[i]++
+				neighbours[j]++
+			}
+		}
+	}
+	var clusters []cluster
+	for len(open) > 0 {
+		leader := slices.MaxFunc(open, func(a, b int) int { return cmp.Compare(neighbours[a], neighbours[b]) })
+		if neighbours[leader]+1 < max(minSize, 1) {
+			break
+		}
+		var members, rest []int
+		for _, i := range open {
+			if i == leader || near(i, leader) {
+				members = append(members, i)
+			} else {
+				rest = append(rest, i)
+			}
+		}
+		for _, gone := range members {
+			for _, i := range rest {
+				if near(i, gone) {
+					neighbours[i]--
+				}
+			}
+		}
+		medoid, similarity := findMedoid(vectors, members)
+		clusters = append(clusters, cluster{leader: leader, members: members, medoid: medoid, similarity: similarity})
+		open = rest
+	}
+	return clusters
+}
+
+// findMedoid returns the member nearest to the centroid, the earliest of equals, and their cosine.
+func findMedoid(vectors [][]float32, members []int) (int, float64) {
+	centroid := make([]float64, len(vectors[members[0]]))
+	for _, m := range members {
+		for i, x := range vectors[m] {
+			centroid[i] += float64(x)
+		}
+	}
+	var norm float64
+	for _, x := range centroid {
+		norm += x * x
+	}
+	norm = cmp.Or(math.Sqrt(norm), 1)
+	best := members[0]
+	similarity := math.Inf(-1)
+	for _, m := range members {
+		var s float64
+		for i, x := range vectors[m] {
+			s += float64(x) * centroid[i]
+		}
+		if s/norm > similarity+sameSimilarity {
+			best = m
+			similarity = s / norm
+		}
+	}
+	return best, min(1, max(0, similarity))
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// goUnits lists the functions, methods, types, constants and variables of a Go file, and
-// the package when it is documented here. What go/parser understands of a broken file is listed.
+// goUnits lists the functions, methods, types, constants and variables of a Go file, and the package when it is
+// documented here. What go/parser understands of a broken file is listed.
 func goUnits(name string, source []byte) []Unit {
 	set := token.NewFileSet()
 	file, _ := parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)

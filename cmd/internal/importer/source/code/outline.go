@@ -22,20 +22,20 @@ type found struct {
 	at, outer       span
 	name, body, doc span
 	head            int    // end of the last
-	end             int    // of a constant, without what stands behind it
-	more            []span // names of constants that stand with it
+	end             int    // of a constant, without what follows it
+	more            []span // names of the constants that are one unit with it
 }
 
-// marks are what stands between and around units.
+// marks are what is between and around units.
 type marks struct {
 	outer []span // around them
 	gaps  []span // comments and attributes
 	after []span // behind constants
 }
 
-// outline makes units of what a grammar's query captured in text.
-func outline(path string, g *grammar, text []byte, captures []capture) []Unit {
-	all, m := gather(captures)
+// outlineUnits makes units of what a grammar's query captured in text.
+func outlineUnits(path string, g *grammar, text []byte, captures []capture) []Unit {
+	all, m := gatherCaptures(captures)
 	for i := range all {
 		all[i].outer = all[i].at
 		for _, o := range slices.Backward(m.outer) { // inner ones come last
@@ -68,9 +68,9 @@ func outline(path string, g *grammar, text []byte, captures []capture) []Unit {
 
 func isFunction(kind string) bool { return kind == "function" || kind == "method" }
 
-// gather sorts captures into units and scopes in order of their start, what stands
-// around units, and comments and attributes.
-func gather(captures []capture) (all []found, m marks) {
+// gatherCaptures sorts captures into units and scopes in order of their start, what is around units, and comments and
+// attributes.
+func gatherCaptures(captures []capture) (all []found, m marks) {
 	for i, c := range captures {
 		if i == 0 || c.Match != captures[i-1].Match {
 			all = append(all, found{})
@@ -160,8 +160,8 @@ func (o *outliner) place(u Unit, at span) {
 	o.units = append(o.units, u)
 }
 
-// isOverload reports whether a Python function is a signature for type checkers alone; what
-// is called has the same name and follows it.
+// isOverload reports whether a Python function is a signature for type checkers alone; what is called has the same name
+// and follows it.
 func (o *outliner) isOverload(f found) bool {
 	if o.g.language != python || !isFunction(f.kind) || strings.HasSuffix(o.path, ".pyi") {
 		return false
@@ -197,7 +197,7 @@ func (o *outliner) signature(f found) string {
 	switch {
 	case o.g.language == python:
 		at.end = max(f.head, f.name.end)
-	case o.g.language == ruby: // comments may stand between it and the body
+	case o.g.language == ruby: // there may be comments between it and the body
 		if n := bytes.IndexByte(o.source[at.start:at.end], '\n'); n >= 0 {
 			at.end = at.start + n
 		}
@@ -214,7 +214,7 @@ func (o *outliner) signature(f found) string {
 // doc is the docstring, or the comments right before the unit.
 func (o *outliner) doc(f found) string {
 	if !f.doc.isZero() {
-		return docstring(o.text(f.doc))
+		return plainDocstring(o.text(f.doc))
 	}
 	var parts []string
 	for _, gap := range o.comments(f) {
@@ -225,7 +225,7 @@ func (o *outliner) doc(f found) string {
 	return strings.TrimSpace(strings.Join(parts, "\n"))
 }
 
-// comments are those right before a unit, and what else may stand among them.
+// comments are those right before a unit, and what else may be among them.
 func (o *outliner) comments(f found) []span {
 	at := f.outer.start
 	end := firstFrom(o.gaps, at)
@@ -243,13 +243,13 @@ func (o *outliner) comments(f found) []span {
 	return o.gaps[start:end]
 }
 
-// lineBefore is what stands before a place on its line.
+// lineBefore is what is before a place on its line.
 func (o *outliner) lineBefore(at int) []byte {
 	return o.source[bytes.LastIndexByte(o.source[:at], '\n')+1 : at]
 }
 
-// body is the source of a unit, in which the bodies of the units it holds are left out, and
-// where that is long, the comments before them, too: they are units themselves.
+// body is the source of a unit, in which the bodies of the units it holds are left out, and where that is long, the
+// comments before them, too: they are units themselves.
 func (o *outliner) body(all []found, i int) string {
 	f := all[i]
 	if isFunction(f.kind) {
@@ -285,8 +285,8 @@ func (o *outliner) dedent(text string, start int) string {
 	return strings.ReplaceAll(text, "\n"+string(line), "\n")
 }
 
-// docstring removes the quotes and the indentation of a Python string.
-func docstring(s string) string {
+// plainDocstring removes the quotes and the indentation of a Python string.
+func plainDocstring(s string) string {
 	s = strings.TrimLeft(s, "rRbBuUfF")
 	for _, q := range []string{`"""`, "'''", `"`, "'"} {
 		if len(s) >= 2*len(q) && strings.HasPrefix(s, q) && strings.HasSuffix(s, q) {
@@ -294,7 +294,7 @@ func docstring(s string) string {
 			break
 		}
 	}
-	return unindent(s)
+	return unindentLines(s)
 }
 
 // plainComment removes the marks of a comment in any of the languages.
@@ -319,8 +319,8 @@ func plainComment(s string) string {
 	return s
 }
 
-// unindent removes what all lines but the first begin with.
-func unindent(s string) string {
+// unindentLines removes what all lines but the first begin with.
+func unindentLines(s string) string {
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	margin := -1
 	for _, l := range lines[1:] {

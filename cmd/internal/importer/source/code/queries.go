@@ -10,13 +10,13 @@ import (
 //
 //	function, method, class, …   a unit, and its type
 //	scope                        what gives its name to the units in it, but is none: a namespace
-//	constant                     a unit without a body; those that stand together become one
+//	constant                     a unit without a body; neighbours become one
 //	file                         the documentation of a file, without a name
 //	head                         what ends the signature; without one the body does
 //	name, body, doc              of the unit or scope of the same match
-//	outer                        what stands around a unit and belongs to it: decorators, export
-//	after                        what may stand behind a constant and belongs to it: its docstring
-//	comment, attribute           what may stand between a unit and what is before it
+//	outer                        what is around a unit and belongs to it: decorators, export
+//	after                        what may follow a constant and belongs to it: its docstring
+//	comment, attribute           what may be between a unit and what is before it
 type grammar struct {
 	name       string
 	extensions string // of files

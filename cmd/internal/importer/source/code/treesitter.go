@@ -62,10 +62,10 @@ type queryKey struct {
 	text     string
 }
 
-// treeParser runs tree-sitter and its grammars without cgo: the C library, ten grammars and outline.c are one WebAssembly
-// module (outline.wasm.gz, made by module/build.sh) that wazero runs. It promises the captures of a query over a tree that
-// tree-sitter always finishes, whatever the text is; a text that takes more memory or time than it may have is an error
-// of that text alone. It is not safe for concurrent use.
+// treeParser runs tree-sitter and its grammars without cgo: the C library, ten grammars and outline.c are one
+// WebAssembly module (outline.wasm.gz, made by module/build.sh) that wazero runs. It promises the captures of a query
+// over a tree that tree-sitter finishes for every text; a text that takes more memory or time than it may have is an
+// error of that text alone. It is not safe for concurrent use.
 type treeParser struct {
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
@@ -74,8 +74,8 @@ type treeParser struct {
 	longest  time.Duration // 0: as the file is long
 }
 
-// How long a file may take. A grammar that finds its way in no text tries ever more of them: eight times the text takes 64
-// times the time. Of 11,780 real files in Python none takes more than 9 ms per KiB.
+// How long a file may take. A grammar that finds its way in no text tries ever more of them: eight times the text takes
+// 64 times the time. Of 11,780 real files in Python none takes more than 9 ms per KiB.
 const (
 	shortestRun = time.Second
 	runPerKiB   = 20 * time.Millisecond
@@ -163,8 +163,8 @@ func (p *treeParser) compile(ctx context.Context, l language, text string) (*que
 	return q, err
 }
 
-// run parses source and returns the captures of a query in it, match by match. What takes too long fails with
-// errParse, as what cannot be parsed.
+// run parses source and returns the captures of a query in it, match by match. What takes too long fails with errParse,
+// as what cannot be parsed.
 func (p *treeParser) run(ctx context.Context, l language, text string, source []byte) ([]capture, error) {
 	q, err := p.compile(ctx, l, text)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // maxMember is how large a constant may be that becomes one unit with its neighbours.
 const maxMember = 512
 
-// joinConstants makes one of constants that stand together, without an empty line between them, takes
-// what stands behind a constant to it, and attributes before a unit to the unit.
+// joinConstants makes one of neighbouring constants, without an empty line between them, takes what follows a constant
+// to it, and attributes before a unit to the unit.
 func (o *outliner) joinConstants(all []found, after []span) []found {
 	var out []found
 	for _, f := range all {
@@ -38,8 +38,7 @@ func (o *outliner) joinConstants(all []found, after []span) []found {
 	return out
 }
 
-// areNeighbours reports whether constant b stands right behind constant a, and both begin alike
-// and are short.
+// areNeighbours reports whether constant b follows right behind constant a, and both begin alike and are short.
 func (o *outliner) areNeighbours(a, b *found) bool {
 	short := b.outer.size() <= maxMember && b.outer.end-a.outer.start <= maxGroup && (len(a.more) > 0 || a.outer.size() <= maxMember)
 	if a.kind != constantType || b.outer.start < a.outer.end || !short {
@@ -67,13 +66,12 @@ func (o *outliner) areNeighbours(a, b *found) bool {
 // blankLine is an empty line between others.
 var blankLine = regexp.MustCompile(`\n[ \t\r]*\n`)
 
-// isAttribute reports whether a text is an attribute of Rust or a decorator of TypeScript, and
-// no comment.
+// isAttribute reports whether a text is an attribute of Rust or a decorator of TypeScript, and no comment.
 func isAttribute(text string) bool {
 	return strings.HasPrefix(text, "#[") || strings.HasPrefix(text, "@")
 }
 
-// attributed is where the attributes and decorators start that stand right before a unit.
+// attributed is where the attributes and decorators start that are right before a unit.
 func (o *outliner) attributed(start int) int {
 	for _, gap := range slices.Backward(o.gaps[:firstFrom(o.gaps, start)]) {
 		if gap.end > start || len(bytes.TrimSpace(o.source[gap.end:start])) > 0 || !isAttribute(o.text(gap)) {
@@ -84,8 +82,7 @@ func (o *outliner) attributed(start int) int {
 	return start
 }
 
-// trailed is the end of a constant with the comment behind it on its line, and with the
-// docstring below it.
+// trailed is the end of a constant with the comment behind it on its line, and with the plainDocstring below it.
 func (o *outliner) trailed(end int, after []span) int {
 	if i := firstFrom(o.gaps, end); i < len(o.gaps) && len(bytes.Trim(o.source[end:o.gaps[i].start], ",; \t")) == 0 {
 		end = o.gaps[i].end
@@ -103,8 +100,8 @@ func firstFrom(spans []span, at int) int {
 	return sort.Search(len(spans), func(i int) bool { return spans[i].start >= at })
 }
 
-// isNoUnit reports whether a constant is no unit: the text of a class or trait has it, or it
-// is an import by another name.
+// isNoUnit reports whether a constant is no unit: the text of a class or trait has it, or it is an import by another
+// name.
 func (o *outliner) isNoUnit(all []found, open []int, f found) bool {
 	if len(open) > 0 && all[open[len(open)-1]].kind != "scope" {
 		return true
@@ -127,8 +124,7 @@ func (o *outliner) valueType(f found) string {
 	return constantType
 }
 
-// declared is the signature of a constant: its line, or its beginning, or the names of all
-// that stand together.
+// declared is the signature of a constant: its line, or its beginning, or the names of all of its group.
 func (o *outliner) declared(f found) string {
 	before := o.opening(&f)
 	if len(f.more) > 0 {
@@ -148,14 +144,14 @@ func (o *outliner) declared(f found) string {
 	return strings.TrimSpace(before + " " + strings.TrimRight(first, "; {(["))
 }
 
-// opening is what stands before the name of a constant, without attributes.
+// opening is what is before the name of a constant, without attributes.
 func (o *outliner) opening(f *found) string {
 	start := max(f.outer.start, bytes.LastIndexByte(o.source[:f.name.start], '\n')+1)
 	return strings.Join(strings.Fields(o.text(span{start, f.name.start})), " ")
 }
 
-// addModule adds the documentation of a file: the docstring of Python where nothing but comments
-// stands before it, or the comment before the declaration of a package of Java.
+// addModule adds the documentation of a file: the docstring of Python where nothing but comments is before it, or the
+// comment before the declaration of a package of Java.
 func (o *outliner) addModule(f found) {
 	stem := strings.TrimSuffix(o.path, path.Ext(o.path))
 	name := path.Base(stem)
@@ -171,7 +167,7 @@ func (o *outliner) addModule(f found) {
 		if len(bytes.TrimSpace(o.source[at:f.at.start])) > 0 {
 			return
 		}
-		doc = docstring(o.text(f.doc))
+		doc = plainDocstring(o.text(f.doc))
 		if name == "__init__" {
 			name = path.Base(path.Dir(stem))
 		}
@@ -221,8 +217,8 @@ func (o *outliner) addHeadComment() {
 	o.addFile(name, at, doc)
 }
 
-// addFileComment adds what the comments at the head of a file say of it: those that belong to no unit, but for notices of
-// copyright and what is meant for tools.
+// addFileComment adds what the comments at the head of a file say of it: those that belong to no unit, but for notices
+// of copyright and what is meant for tools.
 func (o *outliner) addFileComment(all []found) {
 	first := len(o.source)
 	for _, f := range all {

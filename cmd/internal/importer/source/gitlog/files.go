@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// Files lists what git tracks below the folder and what it does not ignore, with paths
-// from the folder, sorted.
+// Files lists what git tracks below the folder and what it does not ignore, with paths from the folder, sorted.
 func (r *Repo) Files(ctx context.Context) ([]string, error) {
 	out, err := r.output(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	if err != nil {
@@ -26,8 +25,7 @@ func (r *Repo) Files(ctx context.Context) ([]string, error) {
 	return splitNames(out), nil
 }
 
-// Differ lists the files below the folder that are other in the newest commit than in
-// since, or gone.
+// Differ lists the files below the folder that are other in the newest commit than in since, or gone.
 func (r *Repo) Differ(ctx context.Context, since string) ([]string, error) {
 	out, err := r.output(ctx, "diff", "--name-only", "-z", "--relative", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", since, r.Head, "--")
 	if err != nil {
@@ -40,8 +38,7 @@ func splitNames(out string) []string {
 	return strings.FieldsFunc(out, func(c rune) bool { return c == 0 })
 }
 
-// Text returns the file called name, from the folder, as it is in a commit; nil when it
-// has none.
+// Text returns the file called name, from the folder, as it is in a commit; nil when it has none.
 func (r *Repo) Text(ctx context.Context, sha, name string, limit int64) ([]byte, error) {
 	var text []byte
 	err := r.stream(ctx, func(out io.Reader) (err error) {
@@ -74,8 +71,8 @@ func (r *Repo) Dates(ctx context.Context, files []string) (d Dates, err error) {
 	return d, err
 }
 
-// Of returns when the file called name, which holds text, changed last, and whether a
-// commit says so. For text that no commit has, it is the time on disk.
+// Of returns when the file called name, which holds text, changed last, and whether a commit says so. For text that no
+// commit has, it is the time on disk.
 func (d *Dates) Of(name string, text []byte, onDisk time.Time) (at time.Time, committed bool) {
 	if at, ok := d.committed[name]; ok && d.blobs[name].is(text) {
 		return at, true
@@ -86,8 +83,8 @@ func (d *Dates) Of(name string, text []byte, onDisk time.Time) (at time.Time, co
 // fewFiles is how many files git is asked about by name.
 const fewFiles = 64
 
-// changed returns when each of files, with paths from the folder, was last changed by a
-// commit. What no commit has is left out. It reads the history until all are found.
+// changed returns when each of files, with paths from the folder, was last changed by a commit. What no commit has is
+// left out. It reads the history until all are found.
 func (r *Repo) changed(ctx context.Context, files []string) (map[string]time.Time, error) {
 	changed := make(map[string]time.Time, len(files))
 	if len(files) == 0 {
@@ -128,8 +125,7 @@ func (r *Repo) changed(ctx context.Context, files []string) (map[string]time.Tim
 	return changed, nil
 }
 
-// blobs returns what each file below the folder is in the newest commit, with paths from
-// the folder.
+// blobs returns what each file below the folder is in the newest commit, with paths from the folder.
 func (r *Repo) blobs(ctx context.Context) (map[string]blob, error) {
 	out, err := r.output(ctx, "ls-tree", "-r", "-z", r.Head, "--", ".")
 	if err != nil {
@@ -145,13 +141,13 @@ func (r *Repo) blobs(ctx context.Context) (map[string]blob, error) {
 	return blobs, nil
 }
 
-// blob is the id of a file's content: the SHA-1, or in a repository of that format the
-// SHA-256, of "blob", its size and the content.
+// blob is the id of a file's content: the SHA-1, or in a repository of that format the SHA-256, of "blob", its size and
+// the content.
 type blob string
 
-// is reports whether a file of the work tree that holds text is what is committed, but for
-// ends of lines, which git may write as the platform has them. It works on the text: to
-// ask git would run the filters that the repository configures.
+// is reports whether a file of the work tree that holds text is what is committed, but for ends of lines, which git may
+// write as the platform has them. It works on the text: to ask git would run the filters that the repository
+// configures.
 func (b blob) is(text []byte) bool {
 	return b.holds(text) || bytes.Contains(text, []byte("\r\n")) && b.holds(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
 }

@@ -2,7 +2,9 @@ package gitlog
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"satchel/cmd/internal/importer/source"
+	"satchel/schemas"
 )
 
 // The limits of what is kept of one commit.
@@ -64,9 +67,9 @@ const (
 	format = "--format=tformat:%x01%H%x00%P%x00%an%x00%at%x00%as%x00%ct%x00%aI%x00%B%x00"
 )
 
-// Log hands over the commits reachable from the newest and not from since ("" for all),
-// parents before children. An error of yield ends it and is returned. Where the repository
-// lacks content, as a partial clone does, the commits from there on have files and no counts.
+// Log hands over the commits reachable from the newest and not from since ("" for all), parents before children. An
+// error of yield ends it and is returned. Where the repository lacks content, as a partial clone does, the commits from
+// there on have files and no counts.
 func (r *Repo) Log(ctx context.Context, since string, yield func(*Commit) error) error {
 	args := append([]string{"--topo-order", "--reverse"}, r.span(since)...)
 	if err := r.log(ctx, args, yield); err != nil {
@@ -148,13 +151,13 @@ func readLog(out io.Reader, counts bool, yield func(*Commit) error) error {
 		if !ok {
 			return fmt.Errorf("git printed %d bytes where a commit should start", len(token))
 		}
-		var c *Commit
-		if c, err = readHead(t, sha); err != nil {
-			break
+		c, headErr := readHead(t, sha)
+		if headErr != nil {
+			return headErr
 		}
 		token, err = readFiles(t, c, counts)
 		if err != nil && !errors.Is(err, io.EOF) {
-			break
+			return err
 		}
 		if err := yield(c); err != nil {
 			return err
@@ -213,10 +216,11 @@ func readFiles(t *tokens, c *Commit, counted bool) (string, error) {
 		}
 		file := File{Path: counts[2]}
 		if file.Path == "" { // a rename: the two names follow
-			if file.From, err = t.next(); err != nil {
-				return "", io.ErrUnexpectedEOF
+			file.From, err = t.next()
+			if err == nil {
+				file.Path, err = t.next()
 			}
-			if file.Path, err = t.next(); err != nil {
+			if err != nil {
 				return "", io.ErrUnexpectedEOF
 			}
 		}
@@ -245,8 +249,8 @@ func countLines(s string) int {
 	return max(0, n)
 }
 
-// readTime reads seconds since 1970. What lies outside the years 1970 to 9999, which only
-// a forged or broken commit has, becomes 1970.
+// readTime reads seconds since 1970. What lies outside the years 1970 to 9999, which only a forged or broken commit
+// has, becomes 1970.
 func readTime(s string) time.Time {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 || n > 253402300799 {
@@ -258,8 +262,8 @@ func readTime(s string) time.Time {
 // tokens splits a stream at NUL.
 type tokens struct{ r *bufio.Reader }
 
-// next returns the next token; of one longer than maxToken it keeps the beginning. What
-// is not ended by NUL is no token.
+// next returns the next token; of one longer than maxToken it keeps the beginning. What is not ended by NUL is no
+// token.
 func (t *tokens) next() (string, error) {
 	var b []byte
 	for {
@@ -274,5 +278,64 @@ func (t *tokens) next() (string, error) {
 			return "", err
 		}
 		return strings.TrimSuffix(string(b), "\x00"), nil
+	}
+}
+
+// maxAttributes leaves room under schemas.MaxAttributes.
+const maxAttributes = schemas.MaxAttributes - 4<<10
+
+// attributes are those of schemas.CommitAttributes and what goes beyond them.
+type attributes struct {
+	schemas.CommitAttributes
+	Repo       string   `json:"repo"`
+	Date       string   `json:"date,omitempty"` // on which it was authored, where the author was
+	Subject    string   `json:"subject,omitempty"`
+	Merge      bool     `json:"merge,omitempty"`       // more than one parent
+	Renames    []string `json:"renames,omitempty"`     // "old => new"
+	Binary     int      `json:"binary,omitempty"`      // changed files that are binary
+	FilesTotal int      `json:"files_total,omitempty"` // when files_changed is cut: how many there are
+	MessageCut bool     `json:"message_cut,omitempty"` // the content is the beginning of the message
+}
+
+// ItemID is the id of the item of a commit.
+func ItemID(sha string) string { return "commit:" + sha }
+
+// Item returns a commit of the repository called repo as a memory item: the message is its content, the commit time its
+// created_at, and its parents what it follows.
+func (c *Commit) Item(repo, tenant string, labels []string) schemas.MemoryItem {
+	item := schemas.MemoryItem{ID: ItemID(c.SHA), Type: schemas.Episodic, Kind: schemas.KindCommit, Scope: schemas.MemoryScope{Tenant: tenant},
+		CreatedAt: c.Committed, SecurityLabel: labels, Content: schemas.TextContent(cmp.Or(c.Message, "(no message)")), Attributes: c.attributes(repo),
+		Provenance: schemas.Provenance{SourceURI: "git:" + repo + "@" + c.SHA}}
+	for _, parent := range c.Parents[:min(len(c.Parents), schemas.MaxLinks)] {
+		item.Links = append(item.Links, schemas.Link{Rel: schemas.RelFollows, To: ItemID(parent)})
+	}
+	return item
+}
+
+// attributes encodes as many files as there is room for.
+func (c *Commit) attributes(repo string) json.RawMessage {
+	author, _ := source.Cut(c.Author, 200)
+	subject, _ := source.Cut(c.Subject(), 500)
+	a := attributes{Repo: repo, Date: c.Date, Subject: subject, Merge: len(c.Parents) > 1, Binary: c.Binary, MessageCut: c.Cut,
+		CommitAttributes: schemas.CommitAttributes{SHA: c.SHA, Author: author, Timestamp: c.Authored.Format(time.RFC3339), Insertions: c.Insertions, Deletions: c.Deletions}}
+	if c.CameIn != c.Date {
+		a.Committed = c.CameIn
+	}
+	for n := len(c.Files); ; n /= 2 {
+		a.FilesChanged = nil
+		a.Renames = nil
+		for _, f := range c.Files[:n] {
+			a.FilesChanged = append(a.FilesChanged, f.Path)
+			if f.From != "" {
+				a.Renames = append(a.Renames, f.From+" => "+f.Path)
+			}
+		}
+		if n < c.FilesTotal {
+			a.FilesTotal = c.FilesTotal
+		}
+		raw := source.Encode(a)
+		if len(raw) <= maxAttributes || n == 0 {
+			return raw
+		}
 	}
 }

@@ -1,18 +1,16 @@
 // Package gitlog reads the history of a git repository as memory items of kind commit.
 //
-// It runs the git command, so that what git can read (packs, alternates, shallow and
-// partial clones, work trees) it can read too, and it streams: memory is bounded by one
-// commit, whatever the history holds. It never writes to the repository, never reaches
-// for another one, never asks for a password, and runs no program that the repository
-// names, be it a hook, filter, external diff, file monitor or transport. So it MUST NOT
-// have git compare or read files of the work tree, which would run filters: [Dates] tells
-// what is modified.
+// It runs the git command, so that what git can read (packs, alternates, shallow and partial clones, work trees) it can
+// read too, and it streams: memory is bounded by one commit, for every history. It never writes to the repository,
+// never reaches for another one, never asks for a password, and runs no program that the repository names, be it a
+// hook, filter, external diff, file monitor or transport. So it MUST NOT have git compare or read files of the work
+// tree, which would run filters: [Dates] tells what is modified.
 //
 // # History
 //
-// [Repo.Log] hands commits over parents first. An importer that publishes them in this
-// order may stop anywhere: if a commit was published, all its ancestors were. [Resume]
-// finds from that, in few questions, where the last import ended.
+// [Repo.Log] hands commits over parents first. An importer that publishes them in this order may stop anywhere: if a
+// commit was published, all its ancestors were. [Resume] finds from that, in few questions, where the last import
+// ended.
 package gitlog
 
 import (
@@ -49,8 +47,8 @@ type Repo struct {
 	cutOff map[string]bool // commits of a shallow clone whose parents it lacks
 }
 
-// Open looks at the repository that holds dir; "" is the working directory. revision
-// names the newest commit to read, "" is HEAD.
+// Open looks at the repository that holds dir; "" is the working directory. revision names the newest commit to read,
+// "" is HEAD.
 func Open(ctx context.Context, dir, revision string) (*Repo, error) {
 	dir = cmp.Or(dir, ".")
 	if _, err := exec.LookPath("git"); err != nil {
@@ -91,8 +89,8 @@ func (r *Repo) findHead(ctx context.Context, revision string) (string, error) {
 	return "", err
 }
 
-// Find opens the repository that holds dir, as of HEAD; nil where there is none, no commit
-// in it, or no git command, as the second error says.
+// Find opens the repository that holds dir, as of HEAD; nil where there is none, no commit in it, or no git command, as
+// the second error says.
 func Find(ctx context.Context, dir string) (repo *Repo, none, err error) {
 	repo, err = Open(ctx, dir, "")
 	for _, no := range []error{ErrNotRepo, ErrNoCommits, ErrNoGit} {
@@ -108,7 +106,7 @@ func Latest(ctx context.Context, dir string, limit int) (string, error) {
 	return (&Repo{dir: dir}).output(ctx, "log", "--max-count="+strconv.Itoa(limit), "--format=%D %s")
 }
 
-// findCutOff reads which commits stand at the edge of a shallow clone.
+// findCutOff reads which commits are at the edge of a shallow clone.
 func (r *Repo) findCutOff(ctx context.Context) error {
 	if !r.Shallow {
 		return nil
@@ -150,7 +148,8 @@ func (r *Repo) findName(ctx context.Context, gitDir string) error {
 		if r.Bare || err != nil {
 			top = r.resolvePath(gitDir)
 		}
-		if top, err = filepath.Abs(strings.TrimSpace(top)); err != nil {
+		top, err = filepath.Abs(strings.TrimSpace(top))
+		if err != nil {
 			return fmt.Errorf("name repository %q: %w", r.dir, err)
 		}
 		name = path.Base(filepath.ToSlash(top))
@@ -203,11 +202,11 @@ func (r *Repo) span(since string) []string {
 	return []string{r.Head, "^" + since}
 }
 
-// Resume returns the newest commit of chain, which is newest first, that known says was
-// published, "" when none was. Since a commit is published after its ancestors, it asks
-// about a logarithm of the chain.
+// Resume returns the newest commit of chain, which is newest first, that known says was published, "" when none was.
+// Since a commit is published after its ancestors, it asks about a logarithm of the chain.
 func Resume(chain []string, known func(sha string) (bool, error)) (string, error) {
-	low, high := 0, len(chain) // all before low are unknown, all from high on are known
+	low := 0
+	high := len(chain) // all before low are unknown, all from high on are known
 	for probe := len(chain) - 1; low < high; probe = (low + high - 1) / 2 {
 		yes, err := known(chain[probe])
 		switch {
@@ -272,7 +271,7 @@ func (r *Repo) stream(ctx context.Context, read func(io.Reader) error, args ...s
 	case readErr != nil:
 		return readErr
 	case err != nil:
-		return explain(ctx, err, complaint.String())
+		return explainFailure(ctx, err, complaint.String())
 	}
 	return nil
 }
@@ -280,8 +279,8 @@ func (r *Repo) stream(ctx context.Context, read func(io.Reader) error, args ...s
 // errEnough ends a stream early, without an error.
 var errEnough = errors.New("enough was read")
 
-// explain says in git's words why it failed.
-func explain(ctx context.Context, err error, complaint string) error {
+// explainFailure says in git's words why it failed.
+func explainFailure(ctx context.Context, err error, complaint string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
