@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +84,7 @@ func (c *Code) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	return did.ending().report(a, did, did.words())
+	return ending{did.Indexed, did.Malformed, did.Refused}.report(a, did, did.words())
 }
 
 // run publishes the units of code, and with docs the sections of documentation, and says how many there were.
@@ -100,8 +101,8 @@ func (c *Code) run(ctx context.Context, a *app.App, docs bool) (_ *CodeResult, e
 		return nil, config.Usagef("--since: %v", none)
 	}
 	im.repo = repo
-	if im.did.Repo == "" && repo != nil {
-		im.did.Repo = repo.Name
+	if repo != nil {
+		im.did.Repo = cmp.Or(c.Name, repo.Name)
 	}
 	if im.did.Repo == "" {
 		dir, err := filepath.Abs(c.Dir)
@@ -306,8 +307,6 @@ func (im *codeImport) endRemoved(ctx context.Context, docs bool) error {
 	}
 	return nil
 }
-
-func (d *CodeResult) ending() ending { return ending{d.Indexed, d.Malformed, d.Refused} }
 
 // words says what the import did.
 func (d *CodeResult) words() string {

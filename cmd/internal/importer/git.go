@@ -59,7 +59,7 @@ func (c *Git) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	return did.ending().report(a, did, did.words())
+	return ending{did.Indexed, did.Malformed, did.Refused}.report(a, did, did.words())
 }
 
 // run publishes the history and says how much of it there was.
@@ -158,8 +158,6 @@ func (c *Git) publish(ctx context.Context, p *publisher, repo *gitlog.Repo, did 
 	did.Indexed, err = p.finish(ctx)
 	return err
 }
-
-func (d *GitResult) ending() ending { return ending{d.Indexed, d.Malformed, d.Refused} }
 
 // words says what the import did.
 func (d *GitResult) words() string {

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -49,14 +48,12 @@ func ReasonOf(err error) Reason {
 	return reason
 }
 
-// vendored are the names of folders with files of others.
-var vendored = strings.Fields(`vendor node_modules third_party thirdparty bower_components __pycache__ .git .venv venv site-packages .tox Pods
-	.obsidian .logseq .yarn .next .nuxt .svelte-kit .terraform .gradle`)
+// vendored is found in the path of a folder with files of others.
+var vendored = regexp.MustCompile(`(^|/)(vendor|node_modules|third_party|thirdparty|bower_components|__pycache__|\.git|\.venv|venv|site-packages|\.tox|Pods|` +
+	`\.obsidian|\.logseq|\.yarn|\.next|\.nuxt|\.svelte-kit|\.terraform|\.gradle)(/|$)`)
 
 // IsVendored reports whether a folder, with slashes from the root, holds files of others.
-func IsVendored(folder string) bool {
-	return slices.ContainsFunc(strings.Split(folder, "/"), func(part string) bool { return slices.Contains(vendored, part) })
-}
+func IsVendored(folder string) bool { return vendored.MatchString(folder) }
 
 // secret is the name of a file that holds keys or passwords, by custom.
 var secret = regexp.MustCompile(`(?i)\.(pem|key|p12|pfx|jks|keystore|kdbx|ppk)$|^(\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|\.htpasswd|\.pgpass|credentials|id_rsa|id_dsa|id_ecdsa|id_ed25519)$`)
