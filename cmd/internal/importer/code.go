@@ -93,16 +93,15 @@ func (c *Code) run(ctx context.Context, a *app.App, docs bool) (_ *CodeResult, e
 		return nil, config.Usagef("%s: is not a folder", c.Dir)
 	}
 	im := &codeImport{cmd: c, docs: docs, clean: true, ids: map[string]bool{}, did: CodeResult{Repo: c.Name, Units: map[string]int{}, LeftOut: map[string]int{}}}
-	repo, none, err := gitlog.Find(ctx, c.Dir)
+	repo, err := gitlog.Open(ctx, c.Dir, "")
 	switch {
-	case err != nil:
-		return nil, err
-	case repo == nil && c.Since != "":
-		return nil, config.Usagef("--since: %v", none)
-	}
-	im.repo = repo
-	if repo != nil {
+	case err == nil:
+		im.repo = repo
 		im.did.Repo = cmp.Or(c.Name, repo.Name)
+	case !gitlog.IsNone(err):
+		return nil, err
+	case c.Since != "":
+		return nil, config.Usagef("--since: %v", err)
 	}
 	if im.did.Repo == "" {
 		dir, err := filepath.Abs(c.Dir)

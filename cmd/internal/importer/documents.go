@@ -141,12 +141,12 @@ func (f *folderReader) readNamed(rel string) error {
 // list returns the files below a folder, or the one that is named, and reads when they changed. In a git repository
 // what it ignores is left out, unless that is all.
 func (f *folderReader) list(ctx context.Context, folder, name string) (names []string, err error) {
-	repo, _, err := gitlog.Find(ctx, folder)
+	repo, err := gitlog.Open(ctx, folder, "")
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		repo = nil // a repository that git refuses to read is a folder like others
+		repo = nil // also a repository that git refuses to read is a folder like others
 		err = nil
 	}
 	names = []string{name}

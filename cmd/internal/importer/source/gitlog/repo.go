@@ -89,16 +89,9 @@ func (r *Repo) findHead(ctx context.Context, revision string) (string, error) {
 	return "", err
 }
 
-// Find opens the repository that holds dir, as of HEAD; nil where there is none, no commit in it, or no git command, as
-// the second error says.
-func Find(ctx context.Context, dir string) (repo *Repo, none, err error) {
-	repo, err = Open(ctx, dir, "")
-	for _, no := range []error{ErrNotRepo, ErrNoCommits, ErrNoGit} {
-		if errors.Is(err, no) {
-			return nil, err, nil
-		}
-	}
-	return repo, nil, err
+// IsNone reports whether an error of Open says that there is no repository, no commit in it, or no git command.
+func IsNone(err error) bool {
+	return errors.Is(err, ErrNotRepo) || errors.Is(err, ErrNoCommits) || errors.Is(err, ErrNoGit)
 }
 
 // Latest returns the branches and subjects of the newest commits of the repository that holds dir, a line each.
