@@ -106,10 +106,8 @@ func (c *Git) run(ctx context.Context, a *app.App) (*GitResult, error) {
 // openRepo opens a repository; what is wrong with it is what is wrong with the command.
 func openRepo(ctx context.Context, dir, ref string) (*gitlog.Repo, error) {
 	repo, err := gitlog.Open(ctx, dir, ref)
-	for _, usage := range []error{gitlog.ErrNoGit, gitlog.ErrNotRepo, gitlog.ErrNoCommits, gitlog.ErrRevision, os.ErrNotExist} {
-		if errors.Is(err, usage) {
-			return nil, &config.UsageError{Err: err}
-		}
+	if gitlog.IsNone(err) || errors.Is(err, gitlog.ErrRevision) || errors.Is(err, os.ErrNotExist) {
+		return nil, &config.UsageError{Err: err}
 	}
 	return repo, err
 }

@@ -92,11 +92,11 @@ func (p *treeParser) patience(n int) time.Duration {
 
 // openParser starts the module. The treeParser MUST be closed.
 func openParser(ctx context.Context) (*treeParser, error) {
+	var wasm []byte
 	zipped, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		return nil, fmt.Errorf("open parsers: %w", err)
+	if err == nil {
+		wasm, err = io.ReadAll(zipped)
 	}
-	wasm, err := io.ReadAll(zipped)
 	if err != nil {
 		return nil, fmt.Errorf("open parsers: %w", err)
 	}
@@ -182,28 +182,25 @@ func (p *treeParser) run(ctx context.Context, l language, text string, source []
 	return nil, fmt.Errorf("%w: %w", errParse, err)
 }
 
+// captures parses source. outline.c writes five numbers a capture.
 func (p *treeParser) captures(ctx context.Context, l language, q *query, source []byte) ([]capture, error) {
 	at, err := p.pass(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	n, err := p.call(ctx, "run", uint64(l), q.handle, at, uint64(len(source)))
+	found, err := p.call(ctx, "run", uint64(l), q.handle, at, uint64(len(source)))
 	if err != nil {
 		return nil, err
 	}
-	if int32(n) < 0 {
+	const fields = 5
+	n := int(int32(found))
+	if n < 0 {
 		return nil, errors.New("out of memory")
 	}
 	if _, err := p.call(ctx, "release", at); err != nil {
 		return nil, err
 	}
-	return p.result(ctx, q, int(int32(n)))
-}
-
-// result reads what outline.c wrote: five numbers a capture.
-func (p *treeParser) result(ctx context.Context, q *query, n int) ([]capture, error) {
-	const fields = 5
-	at, err := p.call(ctx, "result")
+	at, err = p.call(ctx, "result")
 	if err != nil {
 		return nil, err
 	}
