@@ -73,7 +73,7 @@ func TestTexts(t *testing.T) {
 	nc, err := nats.Connect(up.URL)
 	must(t, err)
 	t.Cleanup(nc.Close)
-	for _, s := range stores("../held/sales-1/memories.jsonl", "../../cmd/internal/demo/script/memories.jsonl", kiln(t)) {
+	for _, s := range stores("../held/sales-1/memories.jsonl", "../../cmd/internal/demo/memories.jsonl", kiln(t)) {
 		t.Run(s.name, func(t *testing.T) {
 			s.compare(t, up, nc)
 		})

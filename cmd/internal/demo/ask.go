@@ -13,55 +13,56 @@ import (
 	"satchel/schemas"
 )
 
-// demoAsker is one of the two who ask.
-type demoAsker struct {
-	agent schemas.Agent
-	shown map[string]string // item → content
-	known map[string]bool   // what it may see, whether it found a place or not
+// supportAgent is the first of the two principals that ask.
+func supportAgent() *schemas.Agent {
+	return &schemas.Agent{Type: "user", ID: "support_agent", SecurityLevel: "internal", Groups: []string{"support"}}
 }
 
-func demoAskers() []demoAsker {
-	return []demoAsker{
-		{agent: schemas.Agent{Type: "user", ID: "support_agent", SecurityLevel: "internal", Groups: []string{"support"}}},
-		{agent: schemas.Agent{Type: "user", ID: "risk_officer", SecurityLevel: "restricted", Groups: []string{"risk", "support"}}},
-	}
+// riskOfficer is the second, which may see more.
+func riskOfficer() *schemas.Agent {
+	return &schemas.Agent{Type: "user", ID: "risk_officer", SecurityLevel: "restricted", Groups: []string{"risk", "support"}}
 }
 
 const demoBudget = 420
 
 // ask asks as two principals and compares.
 func (t *runner) ask(ctx context.Context) error {
-	askers := demoAskers()
 	t.say("\nASK     %q — a context of at most %d tokens, for two:", demoQuestion, demoBudget)
-	for i := range askers {
-		a := &askers[i]
-		req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest, From: &a.agent}, Payload: schemas.RequestPayload{
-			Query: schemas.Query{Type: schemas.QueryHybrid, Text: demoQuestion}, TokenBudget: demoBudget, MinPosition: t.seen}}
-		res, err := t.client.Ask(ctx, req)
-		if err != nil {
-			return err
+	ask := func(agent *schemas.Agent) (*schemas.ResultPayload, error) {
+		p, err := t.request(ctx, agent, demoQuestion, schemas.RequestPayload{Query: schemas.Query{Type: schemas.QueryHybrid}, TokenBudget: demoBudget})
+		if err == nil {
+			t.printPack(agent, p)
 		}
-		t.seen = res.Payload.Positions.Decision // the pack before counts as a use of what it showed
-		a.shown, a.known = map[string]string{}, map[string]bool{}
-		for _, item := range res.Payload.Results {
-			a.shown[item.ID], a.known[item.ID] = item.Content.Text(), true
-		}
-		for _, id := range res.Payload.Drop.DroppedItemIDs {
-			a.known[id] = true
-		}
-		t.pack(&a.agent, &res.Payload)
+		return p, err
 	}
+	support, err := ask(supportAgent())
+	if err != nil {
+		return err
+	}
+	officer, err := ask(riskOfficer())
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{} // what the support agent may see, whether it found a place or not
+	for i := range support.Results {
+		known[support.Results[i].ID] = true
+	}
+	for _, id := range support.Drop.DroppedItemIDs {
+		known[id] = true
+	}
+	shown := officer.Results
 	t.say("        what the risk officer sees, and the support agent may not:")
-	for _, id := range slices.Sorted(maps.Keys(askers[1].shown)) {
-		if !askers[0].known[id] {
-			t.say("          %s  %s", id, terminal.OneLine(askers[1].shown[id], 88))
+	slices.SortFunc(shown, func(a, b schemas.ResultItem) int { return cmp.Compare(a.ID, b.ID) })
+	for i := range shown {
+		if !known[shown[i].ID] {
+			t.say("          %s  %s", shown[i].ID, terminal.OneLine(shown[i].Content.Text(), 88))
 		}
 	}
 	return nil
 }
 
-// pack prints a pack in two lines, or whole.
-func (t *runner) pack(who *schemas.Agent, p *schemas.ResultPayload) {
+// printPack prints a pack in two lines, or whole.
+func (t *runner) printPack(who *schemas.Agent, p *schemas.ResultPayload) {
 	if t.verbose {
 		t.say("\n── as %s (clearance %s, groups %s) %s", who.ID, who.SecurityLevel, strings.Join(who.Groups, ", "), strings.Repeat("─", 20))
 		command.PrintResult(t.Out, p, false)
@@ -85,8 +86,7 @@ func (t *runner) pack(who *schemas.Agent, p *schemas.ResultPayload) {
 
 // walk has the roles answer, and prints the run's trace from the ledger.
 func (t *runner) walk(ctx context.Context) error {
-	officer := demoAskers()[1].agent
-	req := schemas.RunRequest{From: &officer, Task: demoQuestion, Session: "demo", TokenBudget: demoBudget, MinPosition: t.seen}
+	req := schemas.RunRequest{From: riskOfficer(), Task: demoQuestion, Session: "demo", TokenBudget: demoBudget, MinPosition: t.seen}
 	var reply schemas.RunReply
 	if err := t.client.Context(ctx, "run", &req, &reply); err != nil {
 		return err
@@ -99,22 +99,24 @@ func (t *runner) walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.seen, t.context, t.tokens = slices.Max(reply.Positions), reply.PackID, reply.Metrics.TokenActual
+	t.seen = slices.Max(reply.Positions)
+	t.context = reply.PackID
+	t.tokens = reply.Metrics.TokenActual
 	t.say("\nWALK    the risk officer's question through the roles; each line is an entry of the log:")
 	for i := range lines {
 		t.say("        %4d  %s", lines[i].Position, lines[i].Step())
 	}
-	t.say("\nANSWER  %s", wrapped(reply.Answer.Text, 88, "        "))
+	t.say("\nANSWER  %s", wrapText(reply.Answer.Text, 88, "        "))
 	for _, line := range command.Citations(reply.Answer) {
 		t.say("        %s", strings.TrimSpace(line))
 	}
-	t.say("        checked: %s", wrapped(command.ChecksLine(reply.Checks), 80, "                 "))
+	t.say("        checked: %s", wrapText(command.ChecksLine(reply.Checks), 80, "                 "))
 	t.say("        kept from the model by safety tag: %s; anomalies: %d", cmp.Or(strings.Join(reply.Withheld, ", "), "nothing"), len(reply.Findings))
 	return nil
 }
 
-// wrapped breaks a text into lines of at most width bytes and indents all but the first.
-func wrapped(text string, width int, indent string) string {
+// wrapText breaks a text into lines of at most width bytes and indents all but the first.
+func wrapText(text string, width int, indent string) string {
 	var b strings.Builder
 	length := 0
 	for i, word := range strings.Fields(text) {

@@ -12,8 +12,7 @@ import (
 	"satchel/schemas"
 )
 
-// settle waits until the indexes have all that is in the log, so that what is asked next
-// sees the same every time.
+// settle waits until the indexes have all that is in the log, so that what is asked next sees the same every time.
 func (t *runner) settle(ctx context.Context) (err error) {
 	t.seen, err = t.node.AwaitIndexed(ctx, demoTenant, 1)
 	return err
@@ -24,9 +23,9 @@ func (t *runner) compact(ctx context.Context) error {
 	if err := t.settle(ctx); err != nil {
 		return err
 	}
-	officer := demoAskers()[1].agent
+	officer := riskOfficer()
 	var out schemas.CompactReply
-	req := schemas.CompactRequest{From: &officer, PackID: t.context, Query: demoQuestion, Budget: demoBudget / 2}
+	req := schemas.CompactRequest{From: officer, PackID: t.context, Query: demoQuestion, Budget: demoBudget / 2}
 	if err := t.client.Context(ctx, "compact", req, &out); err != nil {
 		return err
 	}
@@ -58,7 +57,7 @@ func (t *runner) compact(ctx context.Context) error {
 		return err
 	}
 	var back schemas.RecoverReply
-	recover := schemas.RecoverRequest{From: &officer, PackID: out.Compacted.ID, ItemIDs: out.Drop.DroppedItemIDs[:1]}
+	recover := schemas.RecoverRequest{From: officer, PackID: out.Compacted.ID, ItemIDs: out.Drop.DroppedItemIDs[:1]}
 	if err := t.client.Context(ctx, "recover", recover, &back); err != nil {
 		return err
 	}

@@ -1,3 +1,5 @@
+// Package demo is satchel demo. It starts a node in a fresh folder, streams the story of an outage at a payment company
+// as its agents remember it, asks as two principals, checks every promise and says what it saw.
 package demo
 
 import (
@@ -18,6 +20,8 @@ import (
 	"satchel/emitters"
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
 )
 
 // Demo is satchel demo.
@@ -54,7 +58,8 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 	}
 	dir := c.Keep
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "satchel-demo-"); err != nil {
+		dir, err = os.MkdirTemp("", "satchel-demo-")
+		if err != nil {
 			return fmt.Errorf("make a data folder: %w", err)
 		}
 		defer os.RemoveAll(dir)
@@ -65,9 +70,11 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 	if err != nil {
 		return err
 	}
-	own.Tenant, own.LogLevel = demoTenant, "error"
-	own.EmbedURL, own.EmbedModel = "", app.TableName // what is shown does not depend on the processor
-	n, err := own.Start(ctx, app.NodeOptions{Fixed: deterministic(), Port: embedded.RandomPort})
+	own.Tenant = demoTenant
+	own.LogLevel = "error"
+	own.EmbedURL = ""
+	own.EmbedModel = app.TableName // what is shown does not depend on the processor
+	n, err := own.Start(ctx, app.NodeOptions{Fixed: fixInputs(), Port: embedded.RandomPort})
 	if err != nil {
 		return err
 	}
@@ -81,7 +88,11 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 		return err
 	}
 	defer nc.Close()
-	t := &runner{App: own, verbose: c.Verbose, node: n, nc: nc, client: &client.Client{NC: nc, Tenant: demoTenant, Agent: demoAgent}}
+	s, err := scope.System(demoTenant)
+	if err != nil {
+		return err
+	}
+	t := &runner{App: own, verbose: c.Verbose, node: n, nc: nc, scope: s, client: &client.Client{NC: nc, Tenant: demoTenant, Agent: demoAgent}}
 	for _, step := range []func(context.Context) error{t.write, t.refuse, t.ask, t.walk, t.compact, t.sandbox, t.measure, t.prove, t.tamper, t.erase, t.follow} {
 		if err := step(ctx); err != nil {
 			return err
@@ -91,8 +102,8 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 	return nil
 }
 
-// deterministic makes every run the same.
-func deterministic() app.Fixed {
+// fixInputs makes every run the same.
+func fixInputs() app.Fixed {
 	var seed [32]byte
 	copy(seed[:], "satchel demo: never use this key")
 	source := rand.NewChaCha8(seed)
@@ -114,11 +125,23 @@ type runner struct {
 	node    *app.Node
 	nc      *nats.Conn
 	client  *client.Client
+	scope   scope.Scope
 	ids     map[string]string // item id → event id
-	last    string            // event id of the last write
 	seen    int64             // log position that the next request waits for
 	context string            // pack that the roles worked on
 	tokens  int               // of that pack
+}
+
+// request asks for a context as a principal, from what the log has by now.
+func (t *runner) request(ctx context.Context, as *schemas.Agent, question string, payload schemas.RequestPayload) (*schemas.ResultPayload, error) {
+	payload.Query.Text = question
+	payload.MinPosition = t.seen
+	res, err := t.client.Ask(ctx, schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest, From: as}, Payload: payload})
+	if err != nil {
+		return nil, err
+	}
+	t.seen = res.Payload.Positions.Decision // the pack before counts as a use of what it showed
+	return &res.Payload, nil
 }
 
 func (t *runner) say(format string, args ...any) { fmt.Fprintf(t.Out, format+"\n", args...) }

@@ -11,9 +11,7 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/command"
-	"satchel/cmd/internal/demo/script"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
@@ -38,24 +36,23 @@ type measured struct {
 	masked                                       int // citations of what policy masks, whose bytes the log cannot have
 }
 
-// measure asks the labelled questions and holds what comes back against the log, not
-// against what the roles say of themselves.
+// measure asks the labelled questions and holds what comes back against the log, not against what the roles say of
+// themselves.
 func (t *runner) measure(ctx context.Context) error {
-	questions, err := script.Questions()
+	questions, err := decodeLines[question](questions)
 	if err != nil {
 		return err
 	}
 	m := measured{
-		relevance: metric{name: "context relevance", target: .85, what: "questions whose evidence is in the context"},
-		answers:   metric{name: "answers", target: .85, what: "answers that cite the evidence"},
-		citations: metric{name: "citation accuracy", target: .90, what: "citations whose bytes stand in the log where they say"},
-		drops:     metric{name: "drop report", target: .95, what: "tokens that were looked at and left out are reported"},
+		relevance: metric{name: "context relevance", target: relevanceTarget, what: "questions whose evidence is in the context"},
+		answers:   metric{name: "answers", target: answersTarget, what: "answers that cite the evidence"},
+		citations: metric{name: "citation accuracy", target: citationsTarget, what: "citations whose bytes stand in the log where they say"},
+		drops:     metric{name: "drop report", target: dropsTarget, what: "tokens that were looked at and left out are reported"},
 		budget:    metric{name: "token budget", target: 1, what: "contexts within their budget"},
 	}
-	officer := demoAskers()[1].agent
 	for _, q := range questions {
 		var reply schemas.RunReply
-		req := schemas.RunRequest{From: &officer, Task: q.Question, TokenBudget: demoBudget, MinPosition: t.seen}
+		req := schemas.RunRequest{From: riskOfficer(), Task: q.Question, TokenBudget: demoBudget, MinPosition: t.seen}
 		if err := t.client.Context(ctx, "run", &req, &reply); err != nil {
 			return fmt.Errorf("ask %q: %w", q.Question, err)
 		}
@@ -87,12 +84,8 @@ func (t *runner) measure(ctx context.Context) error {
 }
 
 // score adds one question's run.
-func (t *runner) score(ctx context.Context, m *measured, q script.Question, reply *schemas.RunReply) error {
-	s, err := scope.System(demoTenant)
-	if err != nil {
-		return err
-	}
-	entries, err := t.node.Log.BySubject(ctx, s, reply.RequestID)
+func (t *runner) score(ctx context.Context, m *measured, q question, reply *schemas.RunReply) error {
+	entries, err := t.node.Log.BySubject(ctx, t.scope, reply.RequestID)
 	if err != nil {
 		return err
 	}
@@ -123,7 +116,7 @@ func (t *runner) score(ctx context.Context, m *measured, q script.Question, repl
 	for i := range reply.Answer.Sentences {
 		for _, c := range reply.Answer.Sentences[i].Citations {
 			cites = cites || c.ItemID == q.Evidence
-			ok, err := t.citationHolds(ctx, s, &c)
+			ok, err := t.citationHolds(ctx, &c)
 			if err != nil {
 				return err
 			}
@@ -135,7 +128,7 @@ func (t *runner) score(ctx context.Context, m *measured, q script.Question, repl
 		}
 	}
 	m.answers.add(cites)
-	return t.accounted(ctx, s, m, shown, &dropped, &decided)
+	return t.countDrops(ctx, m, shown, &dropped, &decided)
 }
 
 func (f *metric) add(good bool) {
@@ -146,12 +139,12 @@ func (f *metric) add(good bool) {
 }
 
 // citationHolds reads the entry that a citation names and hashes the bytes that it cites.
-func (t *runner) citationHolds(ctx context.Context, s scope.Scope, c *schemas.Citation) (bool, error) {
+func (t *runner) citationHolds(ctx context.Context, c *schemas.Citation) (bool, error) {
 	position, err := strconv.ParseInt(strings.TrimPrefix(c.ContentRef, "log:"), 10, 64)
 	if err != nil {
 		return false, nil
 	}
-	e, err := t.node.Log.Entry(ctx, s, position)
+	e, err := t.node.Log.Entry(ctx, t.scope, position)
 	if err != nil {
 		return false, fmt.Errorf("read entry %d: %w", position, err)
 	}
@@ -170,9 +163,9 @@ func (t *runner) citationHolds(ctx context.Context, s scope.Scope, c *schemas.Ci
 	return hex.EncodeToString(sum[:]) == c.SHA256, nil
 }
 
-// accounted counts the tokens of what was decided on and not shown, whole items and
-// the parts that an extract leaves out, and those of them that the drop report names.
-func (t *runner) accounted(ctx context.Context, s scope.Scope, m *measured, shown map[string][]schemas.Span, dropped *schemas.DropReport, decided *schemas.PolicyDecision) error {
+// countDrops counts the tokens of what was decided on and not shown, whole items and the parts that an extract leaves
+// out, and those of them that the drop report names.
+func (t *runner) countDrops(ctx context.Context, m *measured, shown map[string][]schemas.Span, dropped *schemas.DropReport, decided *schemas.PolicyDecision) error {
 	reported := map[string][]schemas.Span{}
 	whole := map[string]bool{}
 	for i := range dropped.Drops {
@@ -187,14 +180,14 @@ func (t *runner) accounted(ctx context.Context, s scope.Scope, m *measured, show
 	for i := range decided.Verdicts {
 		ids[i] = decided.Verdicts[i].ItemID
 	}
-	records, err := t.node.Items.Get(ctx, s, ids)
+	records, err := t.node.Items.Get(ctx, t.scope, ids)
 	if err != nil {
 		return fmt.Errorf("read items: %w", err)
 	}
 	count := t.node.Counter("")
 	for i := range records {
 		text := records[i].Content.Text()
-		for _, gap := range gaps(shown, records[i].ID, len(text)) {
+		for _, gap := range findGaps(shown, records[i].ID, len(text)) {
 			n := count.Count(text[gap.Start:gap.End])
 			m.drops.all += n
 			covers := func(r schemas.Span) bool { return r.Start <= gap.Start && r.End >= gap.End }
@@ -206,8 +199,8 @@ func (t *runner) accounted(ctx context.Context, s scope.Scope, m *measured, show
 	return nil
 }
 
-// gaps are the parts of an item's text that are not shown.
-func gaps(shown map[string][]schemas.Span, id string, size int) []schemas.Span {
+// findGaps are the parts of an item's text that are not shown.
+func findGaps(shown map[string][]schemas.Span, id string, size int) []schemas.Span {
 	spans, ok := shown[id]
 	switch {
 	case !ok:

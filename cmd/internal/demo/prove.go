@@ -14,18 +14,13 @@ import (
 	"satchel/cmd/internal/client"
 	"satchel/emitters"
 	"satchel/pipeline/infra/sqlitefile"
-	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
 
 // prove verifies the log and proves one item's inclusion.
 func (t *runner) prove(ctx context.Context) error {
-	s, err := scope.System(demoTenant)
-	if err != nil {
-		return err
-	}
-	if err := t.node.Log.Verify(ctx, s, nil, nil); err != nil {
+	if err := t.node.Log.Verify(ctx, t.scope, nil, nil); err != nil {
 		return fmt.Errorf("verify the log: %w", err)
 	}
 	check, err := client.NewProofChecker(ctx, t.client)
@@ -46,8 +41,8 @@ func (t *runner) prove(ctx context.Context) error {
 	return nil
 }
 
-// tamper changes one number of one memory in a copy of the log, as somebody with the disk could,
-// and sees to it that verification names the entry.
+// tamper changes one number of one memory in a copy of the log, as a process with access to the disk could, and sees to
+// it that verification names the entry.
 func (t *runner) tamper(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "satchel-demo-")
 	if err != nil {
@@ -79,12 +74,8 @@ func (t *runner) tamper(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	s, err := scope.System(demoTenant)
-	if err != nil {
-		return err
-	}
 	var caught *eventlog.VerifyError
-	if err := log.Verify(ctx, s, nil, nil); !errors.As(err, &caught) {
+	if err := log.Verify(ctx, t.scope, nil, nil); !errors.As(err, &caught) {
 		return fmt.Errorf("a changed log verifies: %w", err)
 	}
 	t.say("TAMPER  in a copy of the log, %s becomes %s on the disk. Verification says:", was, is)
@@ -95,8 +86,7 @@ func (t *runner) tamper(ctx context.Context) (err error) {
 // erase forgets a customer's data, and sees to it that the risk officer is no longer shown it.
 func (t *runner) erase(ctx context.Context) error {
 	const item = "note-006"
-	cfg := emitters.Config{Tenant: demoTenant, Agent: "privacy_officer", Roles: []string{"eraser"}, Clock: demoNow, NewID: countingIDs("f0")}
-	e, err := emitters.New(t.nc, cfg)
+	e, err := emitters.New(t.nc, emitters.Config{Tenant: demoTenant, Agent: "privacy_officer", Roles: []string{"eraser"}, Clock: demoNow, NewID: countingIDs("f0")})
 	if err != nil {
 		return err
 	}
@@ -107,13 +97,11 @@ func (t *runner) erase(ctx context.Context) error {
 	if err := t.settle(ctx); err != nil {
 		return err
 	}
-	officer := demoAskers()[1].agent
-	res, err := t.client.Ask(ctx, schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest, From: &officer},
-		Payload: schemas.RequestPayload{Query: schemas.Query{Text: demoQuestion}, TokenBudget: demoBudget, MinPosition: t.seen, Repeat: "full"}})
+	p, err := t.request(ctx, riskOfficer(), demoQuestion, schemas.RequestPayload{TokenBudget: demoBudget, Repeat: "full"})
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(res.Payload.Results, func(r schemas.ResultItem) bool { return r.ID == item }) {
+	if slices.ContainsFunc(p.Results, func(r schemas.ResultItem) bool { return r.ID == item }) {
 		return errors.New("an erased item is shown")
 	}
 	var stores []string
@@ -127,20 +115,12 @@ func (t *runner) erase(ctx context.Context) error {
 	t.say("        and so do %d contexts that showed it. The risk officer asks again and is not shown it; the log verifies.", len(receipt.Packs))
 	t.say("        The receipt, an entry of the log, names %d places where nothing is left:", len(stores))
 	t.say("        %s", strings.Join(stores, ", "))
-	s, err := scope.System(demoTenant)
-	if err != nil {
-		return err
-	}
-	return t.node.Log.Verify(ctx, s, nil, nil)
+	return t.node.Log.Verify(ctx, t.scope, nil, nil)
 }
 
 // follow counts what the ledger says.
 func (t *runner) follow(ctx context.Context) error {
-	s, err := scope.System(demoTenant)
-	if err != nil {
-		return err
-	}
-	head, err := t.node.Log.Head(ctx, s)
+	head, err := t.node.Log.Head(ctx, t.scope)
 	if err != nil {
 		return err
 	}

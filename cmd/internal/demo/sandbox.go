@@ -8,20 +8,19 @@ import (
 	"fmt"
 	"strings"
 
-	"satchel/cmd/internal/demo/script"
 	"satchel/emitters"
 	"satchel/jetstream"
 	"satchel/schemas"
 )
 
-// sandbox keeps a tool's long output outside, finds its extract, and opens the whole by
-// the handle that the context carries.
+// sandbox keeps a tool's long output outside, finds its extract, and opens the whole by the handle that the context
+// carries.
 func (t *runner) sandbox(ctx context.Context) error {
 	e, err := t.emitter(countingIDs("a0"))
 	if err != nil {
 		return err
 	}
-	log := script.GatewayLog()
+	log := gatewayLog()
 	item := schemas.MemoryItem{ID: "log-001", Type: schemas.Episodic, Kind: schemas.KindMemory, Session: "incident-77", Speaker: "read_log", Role: "tool",
 		SecurityLabel: []string{"level:internal", "group:risk"}, Links: []schemas.Link{{Rel: schemas.RelMentions, To: "tool-005"}}}
 	item, receipt, err := e.Store(ctx, item, emitters.Heavy{Content: strings.NewReader(log), Name: "gateway.log", Query: "handshake failed"},
@@ -32,18 +31,14 @@ func (t *runner) sandbox(ctx context.Context) error {
 	if err := t.settle(ctx); err != nil {
 		return err
 	}
-	officer := demoAskers()[1].agent
-	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest, From: &officer}, Payload: schemas.RequestPayload{
-		Query: schemas.Query{Text: "read_log gateway handshake failed certificate has expired"}, TokenBudget: 1500, MinPosition: t.seen, Repeat: "full"}}
-	res, err := t.client.Ask(ctx, req)
+	p, err := t.request(ctx, riskOfficer(), "read_log gateway handshake failed certificate has expired", schemas.RequestPayload{TokenBudget: 1500, Repeat: "full"})
 	if err != nil {
 		return err
 	}
-	t.seen = res.Payload.Positions.Decision
 	var held *schemas.SandboxRef
-	for i := range res.Payload.Results {
-		if res.Payload.Results[i].ID == item.ID {
-			held = res.Payload.Results[i].Metadata.Artifact
+	for i := range p.Results {
+		if p.Results[i].ID == item.ID {
+			held = p.Results[i].Metadata.Artifact
 		}
 	}
 	if held == nil {
@@ -63,9 +58,8 @@ func (t *runner) open(ctx context.Context, held *schemas.SandboxRef, log string)
 	if err != nil {
 		return err
 	}
-	askers := demoAskers()
 	var reply schemas.OpenReply
-	if err := t.client.Call(ctx, subject, schemas.OpenRequest{From: &askers[1].agent, Handle: held.Handle}, &reply); err != nil {
+	if err := t.client.Call(ctx, subject, schemas.OpenRequest{From: riskOfficer(), Handle: held.Handle}, &reply); err != nil {
 		return err
 	}
 	sum := sha256.Sum256([]byte(log))
@@ -75,7 +69,7 @@ func (t *runner) open(ctx context.Context, held *schemas.SandboxRef, log string)
 	t.say("        The risk officer opens it: %d bytes, sha256 %.16s…, entry %d of the log.", reply.Size, reply.SHA256, reply.Position)
 	changed := []byte(held.Handle)
 	changed[len(changed)/2] ^= 1
-	for _, try := range []schemas.OpenRequest{{From: &askers[0].agent, Handle: held.Handle}, {From: &askers[1].agent, Handle: string(changed)}} {
+	for _, try := range []schemas.OpenRequest{{From: supportAgent(), Handle: held.Handle}, {From: riskOfficer(), Handle: string(changed)}} {
 		var refused *schemas.Error
 		if err := t.client.Call(ctx, subject, try, &reply); !errors.As(err, &refused) {
 			return fmt.Errorf("a handle that must not open does: %w", err)

@@ -4,21 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
-	"satchel/cmd/internal/demo/script"
 	"satchel/emitters"
 	"satchel/jetstream"
-	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
 // write streams the memories and waits until they can be found.
 func (t *runner) write(ctx context.Context) error {
-	items, err := script.Memories(demoTenant)
+	items, err := readMemories()
 	if err != nil {
 		return err
 	}
@@ -38,36 +37,32 @@ func (t *runner) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.last = receipts[len(receipts)-1].ID
-	r, err := e.Receipt(ctx, receipts[len(receipts)-1].Source, t.last, schemas.ReceiptIndexed)
+	last := &receipts[len(receipts)-1]
+	r, err := e.Receipt(ctx, last.Source, last.ID, schemas.ReceiptIndexed)
 	if err != nil {
 		return err
 	}
-	nodes, edges, err := t.graph(ctx, items)
+	nodes, edges, err := t.countGraph(ctx, items)
 	if err != nil {
 		return err
 	}
 	t.say("WRITE   %d memories of an outage at Northwind Payments, from one agent, over JetStream:", len(receipts))
-	t.say("        %s; a graph of %d nodes and %d edges.", script.Contents(items), nodes, edges)
+	t.say("        %s; a graph of %d nodes and %d edges.", countKinds(items), nodes, edges)
 	t.say("        The last one is %s: log position %d, leaf %.16s…", r.Level, r.Position, r.Leaf)
 	return nil
 }
 
-// graph counts the nodes that the graph holds of the items, and the edges among them.
-func (t *runner) graph(ctx context.Context, items []schemas.MemoryItem) (nodes, edges int, err error) {
-	s, err := scope.System(demoTenant)
-	if err != nil {
-		return 0, 0, err
-	}
+// countGraph counts the nodes that the graph holds of the items, and the edges among them.
+func (t *runner) countGraph(ctx context.Context, items []schemas.MemoryItem) (nodes, edges int, err error) {
 	ids := make([]string, len(items))
 	for i := range items {
 		ids[i] = items[i].ID
 	}
-	records, err := t.node.Items.Get(ctx, s, ids)
+	records, err := t.node.Items.Get(ctx, t.scope, ids)
 	if err != nil {
 		return 0, 0, fmt.Errorf("read items: %w", err)
 	}
-	found, err := t.node.Graph.Between(ctx, s, ids, schemas.MatchAll())
+	found, err := t.node.Graph.Between(ctx, t.scope, ids, schemas.MatchAll())
 	if err != nil {
 		return 0, 0, fmt.Errorf("read graph: %w", err)
 	}
@@ -76,7 +71,7 @@ func (t *runner) graph(ctx context.Context, items []schemas.MemoryItem) (nodes, 
 
 // refuse publishes what must not get in and shows the dead letters.
 func (t *runner) refuse(ctx context.Context) error {
-	odds, err := script.Odds()
+	odds, err := decodeLines[oddEvent](odd)
 	if err != nil {
 		return err
 	}
@@ -96,7 +91,7 @@ func (t *runner) refuse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	letters, err := t.letters(ctx, len(odds)-1) // the same event again is none
+	letters, err := t.awaitLetters(ctx, len(odds)-1) // the same event again is none
 	if err != nil {
 		return err
 	}
@@ -113,8 +108,8 @@ func (t *runner) refuse(ctx context.Context) error {
 	return nil
 }
 
-// letters waits until there are n dead letters, and returns them.
-func (t *runner) letters(ctx context.Context, n int) ([]jetstream.DeadLetter, error) {
+// awaitLetters waits until there are n dead letters, and returns them.
+func (t *runner) awaitLetters(ctx context.Context, n int) ([]jetstream.DeadLetter, error) {
 	for {
 		list, err := t.node.Dead.List(ctx, demoTenant, 0, 100)
 		if err != nil || len(list) >= n {
@@ -128,7 +123,7 @@ func (t *runner) letters(ctx context.Context, n int) ([]jetstream.DeadLetter, er
 	}
 }
 
-func (t *runner) publishOdd(ctx context.Context, out *jetstream.Outbox, o script.Odd, next func() string) error {
+func (t *runner) publishOdd(ctx context.Context, out *jetstream.Outbox, o oddEvent, next func() string) error {
 	ev := event.New()
 	ev.SetType(schemas.TypeMemoryRecorded)
 	ev.SetSource(schemas.AgentSource(demoTenant, demoAgent))
@@ -137,16 +132,14 @@ func (t *runner) publishOdd(ctx context.Context, out *jetstream.Outbox, o script
 	data := o.Item
 	id := o.Reuse
 	if o.Again != "" {
-		items, err := script.Memories(demoTenant)
+		items, err := readMemories()
 		if err != nil {
 			return err
 		}
-		for i := range items {
-			if items[i].ID == o.Again {
-				if data, err = json.Marshal(&items[i]); err != nil {
-					return fmt.Errorf("encode demo event: %w", err)
-				}
-			}
+		i := slices.IndexFunc(items, func(m schemas.MemoryItem) bool { return m.ID == o.Again })
+		data, err = json.Marshal(&items[i])
+		if err != nil {
+			return fmt.Errorf("encode demo event: %w", err)
 		}
 		id = o.Again
 	}
@@ -161,8 +154,10 @@ func (t *runner) publishOdd(ctx context.Context, out *jetstream.Outbox, o script
 		data = append([]byte(`{"scope":{"tenant":"`+demoTenant+`"},`), data[1:]...)
 	}
 	ev.SetSubject(head.ID)
-	if ev.SetID(t.ids[id]); id == "" {
+	if id == "" {
 		ev.SetID(next())
+	} else {
+		ev.SetID(t.ids[id])
 	}
 	if err := ev.SetData(event.ApplicationJSON, json.RawMessage(data)); err != nil {
 		return fmt.Errorf("set demo event: %w", err)

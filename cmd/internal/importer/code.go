@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,18 +9,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/importer/source/code"
-	"satchel/cmd/internal/importer/source/document"
 	"satchel/cmd/internal/importer/source/gitlog"
-	"satchel/cmd/internal/importer/source/tree"
 	"satchel/cmd/internal/terminal"
 	"satchel/schemas"
 )
@@ -72,7 +68,7 @@ type codeImport struct {
 	docs   bool // documentation, too
 	p      *publisher
 	repo   *gitlog.Repo // nil outside of git
-	dir    *tree.Folder
+	dir    *source.Folder
 	reader code.Reader
 	ids    map[string]bool // items of this import
 	did    CodeResult
@@ -84,82 +80,77 @@ type codeImport struct {
 
 // Run publishes the units.
 func (c *Code) Run(ctx context.Context, a *app.App) error {
-	did, err := c.do(ctx, a, false)
+	did, err := c.run(ctx, a, false)
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return errors.Join(command.PrintJSON(a, did), leftOut(did.Malformed, did.Refused))
-	}
-	if err := did.print(a); err != nil {
-		return err
-	}
-	return printUnfinished(a, did.Indexed, did.Malformed, did.Refused)
+	return ending{did.Indexed, did.Malformed, did.Refused}.report(a, did, did.words())
 }
 
-// do publishes the units of code, and with docs the sections of documentation, and says how
-// many there were.
-func (c *Code) do(ctx context.Context, a *app.App, docs bool) (_ *CodeResult, err error) {
+// run publishes the units of code, and with docs the sections of documentation, and says how many there were.
+func (c *Code) run(ctx context.Context, a *app.App, docs bool) (_ *CodeResult, err error) {
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 		return nil, config.Usagef("%s: is not a folder", c.Dir)
 	}
 	im := &codeImport{cmd: c, docs: docs, clean: true, ids: map[string]bool{}, did: CodeResult{Repo: c.Name, Units: map[string]int{}, LeftOut: map[string]int{}}}
-	var none error
-	if im.repo, none, err = gitlog.Find(ctx, c.Dir); err != nil {
+	repo, err := gitlog.Open(ctx, c.Dir, "")
+	switch {
+	case err == nil:
+		im.repo = repo
+		im.did.Repo = cmp.Or(c.Name, repo.Name)
+	case !gitlog.IsNone(err):
 		return nil, err
+	case c.Since != "":
+		return nil, config.Usagef("--since: %v", err)
 	}
-	if im.repo == nil && c.Since != "" {
-		return nil, config.Usagef("--since: %v", none)
+	if im.did.Repo == "" {
+		dir, err := filepath.Abs(c.Dir)
+		if err != nil {
+			return nil, err
+		}
+		im.did.Repo = filepath.Base(dir)
 	}
-	if err := im.name(); err != nil {
-		return nil, err
-	}
-	if im.dir, err = tree.Open(c.Dir); err != nil {
+	im.dir, err = source.OpenFolder(c.Dir)
+	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, im.dir.Close()) }()
-	if im.p, err = newPublisher(ctx, a, c.Flags); err != nil {
+	im.p, err = newPublisher(ctx, a, c.Flags)
+	if err != nil {
 		return nil, err
 	}
 	defer im.p.close()
 	defer func() { err = errors.Join(err, im.reader.Close(context.WithoutCancel(ctx))) }()
-	if err := im.run(ctx, a); err != nil {
+	if err := im.publish(ctx); err != nil {
 		return nil, err
 	}
-	im.did.Published, im.did.Malformed, im.did.Refused = im.p.Published, im.p.Malformed, im.p.Refused()
+	im.did.Published = im.p.Published
+	im.did.Malformed = im.p.Malformed
+	im.did.Refused = im.p.Refused
 	return &im.did, nil
 }
 
-func (im *codeImport) name() error {
-	if im.did.Repo == "" && im.repo != nil {
-		im.did.Repo = im.repo.Name()
-	}
-	if im.did.Repo == "" {
-		dir, err := filepath.Abs(im.cmd.Dir)
-		if err != nil {
-			return err
-		}
-		im.did.Repo = filepath.Base(dir)
-	}
-	return nil
-}
-
-func (im *codeImport) run(ctx context.Context, a *app.App) error {
-	since, before, err := im.last(ctx)
+// publish publishes what has changed, and ends what is gone.
+func (im *codeImport) publish(ctx context.Context) error {
+	since, before, err := im.lastImport(ctx)
 	if err != nil {
 		return err
 	}
-	files, err := im.files(ctx)
+	files, err := listFiles(ctx, im.repo, im.cmd.Dir)
+	if err != nil {
+		return err
+	}
+	im.dates, err = readDates(ctx, im.repo, files, func(name string) bool { return checkName(name, im.docs) == "" })
 	if err != nil {
 		return err
 	}
 	if err := im.findUnchanged(ctx, since, before, files); err != nil {
 		return err
 	}
-	bar := a.Progress("importing files")
+	bar := im.p.a.Progress("importing files")
 	defer bar.End()
 	for i, name := range files {
-		if err := im.file(ctx, name); err != nil {
+		if err := im.publishFile(ctx, name); err != nil {
 			return err
 		}
 		bar.Set(int64(i+1), int64(len(files)))
@@ -167,70 +158,44 @@ func (im *codeImport) run(ctx context.Context, a *app.App) error {
 	if err := im.p.flush(ctx); err != nil {
 		return err
 	}
-	im.did.New, im.did.Known = im.p.New(), im.p.Known
+	im.did.New = im.p.New()
+	im.did.Known = im.p.Known
+	im.did.Since = since
 	if since != "" {
-		im.did.Since = since
-		if err := im.endRemoved(ctx, since, before.docs && im.docs); err != nil {
+		if err := im.endRemoved(ctx, before.docs && im.docs); err != nil {
 			return err
 		}
 	}
-	if im.did.Indexed, err = im.p.finish(ctx); err != nil || im.repo == nil {
+	im.did.Indexed, err = im.p.finish(ctx)
+	if err != nil || im.repo == nil {
 		return err
 	}
 	return im.markImport(ctx)
 }
 
-// files lists what to read, and finds what of it is committed, and since when.
-func (im *codeImport) files(ctx context.Context) ([]string, error) {
-	if im.repo == nil {
-		return code.Walk(ctx, im.cmd.Dir)
-	}
-	all, err := im.repo.Files(ctx)
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(all)
-	var known []string
-	for _, name := range all {
-		if leaves(name, im.docs) == "" {
-			known = append(known, name)
-		}
-	}
-	im.dates, err = im.repo.Dates(ctx, known)
-	return all, err
-}
-
-// leaves says why a file of this name is not read, "" when it is.
-func leaves(name string, docs bool) code.Reason {
+// checkName says why a file of this name is not read, "" when it is.
+func checkName(name string, docs bool) source.Reason {
 	switch {
-	case !docs || !document.Known(name):
-		return code.Known(name)
-	case code.IsVendored(path.Dir(name)):
-		return code.Vendored
+	case !docs || !source.IsDocument(name):
+		return code.CheckName(name)
+	case source.IsVendored(path.Dir(name)):
+		return source.Vendored
 	}
 	return ""
 }
 
-func (im *codeImport) file(ctx context.Context, name string) error {
-	reason := leaves(name, im.docs)
-	if reason != "" {
-		im.did.LeftOut[string(reason)]++
+// publishFile publishes what a file holds, or counts why it is not read.
+func (im *codeImport) publishFile(ctx context.Context, name string) error {
+	items, reason, err := im.readFile(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch reason {
+	case "":
+	case unchanged:
+		im.did.Unchanged++
 		return nil
-	}
-	text, info, reason := code.Load(im.dir, name, mostOf(name))
-	var items []schemas.MemoryItem
-	if reason == "" {
-		changed, committed := im.dates.Of(name, text, info.ModTime())
-		if im.clean = im.clean && committed; committed && im.unchanged[name] {
-			im.did.Unchanged++
-			return nil
-		}
-		var err error
-		if items, reason, err = im.items(ctx, name, text, changed, committed); err != nil {
-			return err
-		}
-	}
-	if reason != "" {
+	default:
 		im.did.LeftOut[string(reason)]++
 		return nil
 	}
@@ -244,19 +209,50 @@ func (im *codeImport) file(ctx context.Context, name string) error {
 	return nil
 }
 
+// unchanged is the reason of a file that the last import has read as it is.
+const unchanged source.Reason = "unchanged"
+
+// readFile makes items of a file, or says why it is not read.
+func (im *codeImport) readFile(ctx context.Context, name string) ([]schemas.MemoryItem, source.Reason, error) {
+	if reason := checkName(name, im.docs); reason != "" {
+		return nil, reason, nil
+	}
+	text, info, err := im.dir.Read(name, mostOf(name))
+	switch {
+	case errors.Is(err, source.TooLarge):
+		return nil, source.TooLarge, nil
+	case err != nil: // also a link, a submodule, and what is tracked and deleted in the work tree
+		return nil, source.Unreadable, nil
+	}
+	changed, committed := im.dates.Of(name, text, info.ModTime())
+	im.clean = im.clean && committed
+	if im.unchanged[name] && committed {
+		return nil, unchanged, nil
+	}
+	return im.items(ctx, name, text, changed, committed)
+}
+
 // mostOf is how large a file may be, in bytes.
 func mostOf(name string) int64 {
-	if document.Known(name) {
-		return mostMarkdown
+	if source.IsDocument(name) {
+		return mostDocument
 	}
 	return code.MaxFile
 }
 
-// items makes items of a file that holds text and changed last at a time, and counts them
-// by language.
-func (im *codeImport) items(ctx context.Context, name string, text []byte, changed time.Time, committed bool) ([]schemas.MemoryItem, code.Reason, error) {
-	if document.Known(name) {
-		return im.sections(name, text, changed, committed)
+// items makes items of a file that holds text and changed last at a time, and counts them by language.
+func (im *codeImport) items(ctx context.Context, name string, text []byte, changed time.Time, committed bool) ([]schemas.MemoryItem, source.Reason, error) {
+	tenant := im.p.a.Tenant
+	if source.IsDocument(name) {
+		if reason := source.CheckText(text); reason != "" {
+			return nil, reason, nil
+		}
+		d := source.Document{ID: source.FileID(im.did.Repo, name), Name: im.did.Repo, Path: name, Changed: changed, Committed: committed}
+		items := d.Items(text, schemas.KindKnowledge, tenant, im.cmd.labels())
+		if len(items) > 0 {
+			im.did.Units[source.Language(name)] += len(items)
+		}
+		return items, "", nil
 	}
 	units, reason, err := im.reader.Units(ctx, name, text)
 	if err != nil || reason != "" {
@@ -264,57 +260,32 @@ func (im *codeImport) items(ctx context.Context, name string, text []byte, chang
 	}
 	items := make([]schemas.MemoryItem, len(units))
 	for i := range units {
-		item, err := units[i].Item(im.did.Repo, im.p.a.Tenant, im.cmd.labels(), changed)
-		if err != nil {
-			return nil, "", err
+		items[i] = units[i].Item(im.did.Repo, tenant, im.cmd.labels(), changed)
+		if len(items[i].Links) == 0 {
+			items[i].Links = []schemas.Link{{Rel: schemas.RelPartOf, To: code.ItemID(im.did.Repo, "")}}
 		}
-		if len(item.Links) == 0 {
-			item.Links = []schemas.Link{{Rel: schemas.RelPartOf, To: code.ItemID(im.did.Repo, "")}}
-		}
-		items[i] = item
 		im.did.Units[units[i].Language]++
 	}
 	return items, "", nil
 }
 
-func (im *codeImport) sections(name string, text []byte, changed time.Time, committed bool) ([]schemas.MemoryItem, code.Reason, error) {
-	if document.Binary(text) {
-		return nil, code.Binary, nil
-	}
-	if source.LFSPointer(text) {
-		return nil, code.LFS, nil
-	}
-	file := document.File{ID: document.FileID(im.did.Repo, name), Name: im.did.Repo, Path: name, Changed: changed, Committed: committed}
-	sections := document.Sections(name, string(text))
-	items := make([]schemas.MemoryItem, len(sections))
-	for i := range sections {
-		var err error
-		if items[i], err = file.Item(&sections[i], schemas.KindKnowledge, im.p.a.Tenant, im.cmd.labels()); err != nil {
-			return nil, "", err
-		}
-		im.did.Units[document.Language(name)]++
-	}
-	return items, "", nil
-}
-
-// endRemoved ends the items of the commit of the last import, with documentation if docs,
-// that are gone now.
-func (im *codeImport) endRemoved(ctx context.Context, since string, docs bool) error {
-	differ, err := im.repo.Differ(ctx, since)
+// endRemoved ends the items of the commit of the last import, with documentation if docs, that are gone now.
+func (im *codeImport) endRemoved(ctx context.Context, docs bool) error {
+	differ, err := im.repo.Differ(ctx, im.did.Since)
 	if err != nil {
 		return err
 	}
-	head, err := im.repo.Commit(ctx, im.repo.Head())
+	head, err := im.repo.Commit(ctx, im.repo.Head)
 	if err != nil {
 		return err
 	}
 	counted := maps.Clone(im.did.Units)
 	defer func() { im.did.Units = counted }()
 	for _, name := range differ {
-		if leaves(name, docs) != "" {
+		if checkName(name, docs) != "" {
 			continue
 		}
-		text, err := im.repo.Text(ctx, since, name, mostOf(name)+1)
+		text, err := im.repo.Text(ctx, im.did.Since, name, mostOf(name)+1)
 		if err != nil {
 			return err
 		}
@@ -336,28 +307,16 @@ func (im *codeImport) endRemoved(ctx context.Context, since string, docs bool) e
 	return nil
 }
 
-func (d *CodeResult) print(a *app.App) error {
-	units := 0
-	var languages []string
-	for _, l := range slices.Sorted(maps.Keys(d.Units)) {
-		units += d.Units[l]
-		languages = append(languages, fmt.Sprintf("%s %d", l, d.Units[l]))
+// words says what the import did.
+func (d *CodeResult) words() string {
+	units, by := sumUp(d.Units, "%s %d")
+	if by != "" {
+		by = " (" + by + ")"
 	}
-	by := ""
-	if len(languages) > 0 {
-		by = " (" + strings.Join(languages, ", ") + ")"
-	}
-	fmt.Fprintf(a.Out, "%s: %s of %s%s: %d new or changed, %d known already",
-		d.Repo, terminal.Plural(units, "unit", "units"), terminal.Plural(d.Files, "file", "files"), by, d.New, d.Known)
-	if d.Refused > 0 {
-		fmt.Fprintf(a.Out, ", %d refused", d.Refused)
-	}
-	if d.Removed > 0 {
-		fmt.Fprintf(a.Out, "; %d gone and ended", d.Removed)
-	}
+	same := ""
 	if d.Unchanged > 0 {
-		fmt.Fprintf(a.Out, "; %s unchanged since %.10s", terminal.Plural(d.Unchanged, "file", "files"), d.Since)
+		same = fmt.Sprintf("; %s unchanged since %.10s", terminal.Plural(d.Unchanged, "file", "files"), d.Since)
 	}
-	fmt.Fprintln(a.Out)
-	return printLeftOut(a, d.LeftOut)
+	return fmt.Sprintf("%s: %s of %s%s: %d new or changed, %d known already%s%s%s\n%s", d.Repo, terminal.Plural(units, "unit", "units"), terminal.Plural(d.Files, "file", "files"), by,
+		d.New, d.Known, ifAny(d.Refused, ", %d refused"), ifAny(d.Removed, "; %d gone and ended"), same, filesLeftOut(d.LeftOut))
 }

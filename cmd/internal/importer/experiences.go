@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
-	"satchel/cmd/internal/importer/source/experience"
+	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/terminal"
 	"satchel/schemas"
 )
@@ -46,129 +44,79 @@ Examples:
 
 // Run publishes the experiences.
 func (c *Experiences) Run(ctx context.Context, a *app.App) error {
-	var items []schemas.MemoryItem
-	var where []string
-	var did FilesResult
-	bad := &publisher{a: a}
+	did := filesRead{a: a}
 	for _, name := range c.Files {
-		err := c.read(a, name, func(at string, item schemas.MemoryItem, issues []schemas.Issue) {
-			did.Read++
-			if len(issues) > 0 {
-				bad.malformed(at, issues)
-				return
-			}
-			items, where = append(items, item), append(where, at)
-		})
-		if err != nil {
+		if err := c.read(a, name, did.add); err != nil {
 			return err
 		}
 	}
-	if c.Strict && bad.Malformed > 0 {
-		return &command.FoundError{What: fmt.Sprintf("%d of %d lines are malformed; nothing was published", bad.Malformed, did.Read)}
-	}
-	p, err := newPublisher(ctx, a, c.Flags)
+	p, err := did.open(ctx, c.Flags, c.Strict, "lines")
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	if err := p.addAll(ctx, "importing experiences", items, where); err != nil {
+	if err := did.publish(ctx, p, "importing experiences"); err != nil {
 		return err
 	}
-	indexed, err := p.finish(ctx)
+	end, err := did.finish(ctx, p)
 	if err != nil {
 		return err
 	}
-	did.Published, did.Known, did.Malformed, did.Refused = p.Published, p.Known, bad.Malformed+p.Malformed, p.Refused()
-	if a.JSON {
-		err = command.PrintJSON(a, did)
-	} else {
-		refused := ""
-		if did.Refused > 0 {
-			refused = fmt.Sprintf(", %d refused", did.Refused)
-		}
-		_, err = fmt.Fprintf(a.Out, "%s read: %d new, %d known already, %d malformed%s\n", terminal.Plural(did.Read, "experience", "experiences"), p.New(), p.Known, did.Malformed, refused)
-	}
-	return errors.Join(err, printUnfinished(a, indexed || a.JSON, did.Malformed, did.Refused))
+	return end.report(a, did.FilesResult, fmt.Sprintf("%s read: %d new, %d known already, %d malformed%s\n",
+		terminal.Plural(did.Read, "experience", "experiences"), did.fresh, did.Known, did.Malformed, ifAny(did.Refused, ", %d refused")))
 }
 
 // read hands over the lines of a file that hold something.
-func (c *Experiences) read(a *app.App, name string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
+func (c *Experiences) read(a *app.App, name string, add adder) error {
 	if _, err := os.Stat(name); name != "-" && err != nil {
 		return config.Usagef("%v", err)
 	}
-	read := lines{name: name, explicit: len(c.Label) > 0}
-	var err error
-	if read.fields, err = newMapping(c.Map, c.DropUnknown); err != nil {
-		return err
-	}
-	read.fields.own = experience.Fields()
-	r, closeFile, err := command.Open(name, a.In)
+	fields, err := newMapping(c.fieldFlags)
 	if err != nil {
 		return err
 	}
-	defer closeFile()
-	if err := read.each(r, func(raw []byte) (schemas.MemoryItem, bool, []schemas.Issue) { return c.decode(a, read.fields, raw) }); err != nil {
-		return err
+	fields.own = source.ExperienceFields()
+	l := lines{a: a, name: name, fields: fields, explicit: len(c.Label) > 0}
+	l.item = func(raw []byte, in, mapped object) (schemas.MemoryItem, []schemas.Issue) {
+		return c.item(raw, in, mapped, fields.own, a.Tenant)
 	}
-	read.hand(a, add)
-	return nil
+	return l.readFile(a.In, add)
 }
 
-// decode makes an item of a line: the fields of an experience are read as such, and an item's others are the item's.
-func (c *Experiences) decode(a *app.App, fields *mapping, raw []byte) (item schemas.MemoryItem, labels bool, issues []schemas.Issue) {
-	var in map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &in); err != nil || in == nil {
-		return item, false, []schemas.Issue{{Message: "is not a JSON object"}}
-	}
-	out, issues := fields.apply(in)
-	_, labels = out[labelField]
-	if len(issues) > 0 {
-		return item, labels, issues
-	}
-	rest := maps.Clone(out)
-	for _, name := range fields.own {
+// item makes an item of a line: the fields of an experience are read as such, and an item's others are the item's.
+func (c *Experiences) item(raw []byte, in, mapped object, own []string, tenant string) (schemas.MemoryItem, []schemas.Issue) {
+	rest := maps.Clone(mapped)
+	for _, name := range own {
 		delete(rest, name)
 	}
 	line := bytes.TrimSpace(raw)
-	if changed := len(c.Map) > 0 || len(out) != len(in) || len(rest) > 0; changed { // else the id is made of the line as it is
-		maps.DeleteFunc(out, func(name string, _ json.RawMessage) bool { return rest[name] != nil })
-		var err error
-		if line, err = json.Marshal(out); err != nil {
-			return item, labels, []schemas.Issue{{Message: err.Error()}}
-		}
+	if len(c.Map) > 0 || len(mapped) != len(in) || len(rest) > 0 { // else the id is made of the line as it is
+		maps.DeleteFunc(mapped, func(name string, _ json.RawMessage) bool { return rest[name] != nil })
+		line = source.Encode(mapped)
 	}
-	item, issues = experience.Decode(line, a.Tenant, c.labels())
+	item, issues := source.DecodeExperience(line, tenant, c.labels())
 	if len(issues) > 0 || len(rest) == 0 {
-		return item, labels, issues
+		return item, issues
 	}
-	item, issues = overlay(&item, rest, a.Tenant)
-	return item, labels, issues
+	return overlayFields(&item, rest, tenant)
 }
 
-// overlay gives an item the fields that a line has of it. Its own attributes stay.
-func overlay(item *schemas.MemoryItem, fields map[string]json.RawMessage, tenant string) (schemas.MemoryItem, []schemas.Issue) {
-	var own map[string]json.RawMessage
+// overlayFields gives an item the fields that a line has of it. Its own attributes stay.
+func overlayFields(item *schemas.MemoryItem, fields object, tenant string) (schemas.MemoryItem, []schemas.Issue) {
+	var own, all object
 	if err := json.Unmarshal(item.Attributes, &own); err != nil {
 		return *item, []schemas.Issue{{Pointer: "/attributes", Message: "must be an object"}}
 	}
-	if issue := addAttributes(fields, own); issue != nil {
-		return *item, []schemas.Issue{*issue}
+	if issues := addAttributes(fields, own); issues != nil {
+		return *item, issues
 	}
 	raw, err := json.Marshal(item)
-	if err != nil {
-		return *item, []schemas.Issue{{Message: err.Error()}}
+	if err == nil {
+		err = json.Unmarshal(raw, &all)
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return *item, []schemas.Issue{{Message: err.Error()}}
+	if err != nil {
+		return *item, wholeLine(err.Error())
 	}
 	maps.Copy(all, fields)
-	if raw, err = json.Marshal(all); err != nil {
-		return *item, []schemas.Issue{{Message: err.Error()}}
-	}
-	changed, issues := schemas.DecodeMemoryItem(raw)
-	if t := changed.Scope.Tenant; len(issues) == 0 && t != tenant {
-		issues = []schemas.Issue{otherTenant(t, tenant)}
-	}
-	return changed, issues
+	return decodeItem(all, tenant)
 }

@@ -3,35 +3,19 @@ package importer
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
-	"satchel/cmd/internal/importer/source/document"
+	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/terminal"
-	"satchel/jetstream"
 	"satchel/schemas"
 )
-
-// Import is satchel import.
-type Import struct {
-	Files Files `cmd:"" default:"withargs" help:"JSONL and documentation, files or folders; the default, so that \"import FILE\" is enough."`
-	Repo  Repo  `cmd:"" help:"A git repository: commits, code and documentation in one."`
-	Git   Git   `cmd:"" help:"The history of a git repository, as commits."`
-	Code  Code  `cmd:"" help:"Functions, methods, classes and types of a folder of source files."`
-
-	Experiences Experiences `cmd:"" help:"Experiences: goal, hypothesis, action, prediction and how it came out, from JSONL."`
-}
 
 // Files is satchel import files.
 type Files struct {
@@ -88,166 +72,149 @@ type FilesResult struct {
 	Ended     int `json:"ended"`   // sections of Markdown that are gone
 
 	LeftOut map[string]int `json:"left_out,omitempty"` // files of a folder, by reason
+}
 
+// filesRead is what an import has read of files.
+type filesRead struct {
+	FilesResult
+	a     *app.App
+	items []schemas.MemoryItem
 	where []string // the items were read
 	fresh int      // of what was published, what the log has now and had not before
 }
 
+// add takes an item, or prints what is wrong with it.
+func (f *filesRead) add(where string, item schemas.MemoryItem, issues []schemas.Issue) {
+	f.Read++
+	if len(issues) > 0 {
+		f.Malformed++
+		printIssues(f.a, where, issues)
+		return
+	}
+	f.items = append(f.items, item)
+	f.where = append(f.where, where)
+}
+
+// open dials, unless something is malformed and strict forbids to publish then. The publisher MUST be closed.
+func (f *filesRead) open(ctx context.Context, as Flags, strict bool, what string) (*publisher, error) {
+	if strict && f.Malformed > 0 {
+		return nil, &command.FoundError{What: fmt.Sprintf("%d of %d %s are malformed; nothing was published", f.Malformed, f.Read, what)}
+	}
+	return newPublisher(ctx, f.a, as)
+}
+
+// publish publishes the items.
+func (f *filesRead) publish(ctx context.Context, p *publisher, what string) error {
+	err := p.addAll(ctx, what, f.items, f.where)
+	f.Published = p.Published
+	f.Known = p.Known
+	f.fresh = p.New()
+	return err
+}
+
+// finish waits until what was published is found by requests, and counts what was left out.
+func (f *filesRead) finish(ctx context.Context, p *publisher) (ending, error) {
+	indexed, err := p.finish(ctx)
+	f.Malformed += p.Malformed
+	f.Refused = p.Refused
+	return ending{indexed, f.Malformed, f.Refused}, err
+}
+
 // Run publishes what the paths hold.
 func (c *Files) Run(ctx context.Context, a *app.App) error {
-	items, md, count, err := c.read(ctx, a)
+	did, md, err := c.read(ctx, a)
 	if err != nil {
 		return err
 	}
-	if c.Strict && count.Malformed > 0 {
-		return &command.FoundError{What: fmt.Sprintf("%d of %d items are malformed; nothing was published", count.Malformed, count.Read)}
-	}
-	p, err := newPublisher(ctx, a, c.Flags)
+	p, err := did.open(ctx, c.Flags, c.Strict, "items")
 	if err != nil {
 		return err
 	}
 	defer p.close()
 	here := true
 	if len(md.files)+len(md.folders) > 0 && p.head.Size > 0 && !c.Keep {
-		if p.held, here, err = heldMarkdown(ctx, a, &p.head); err != nil {
+		p.held, here, err = heldDocuments(ctx, a, &p.head)
+		if err != nil {
 			return err
 		}
-		keepDates(items, p.held)
+		keepDates(did.items, p.held)
 	}
-	if err := p.addAll(ctx, "importing", items, count.where); err != nil {
+	if err := did.publish(ctx, p, "importing"); err != nil {
 		return err
 	}
-	count.Published, count.Known, count.fresh = p.Published, p.Known, p.New()
-	if count.Ended, err = md.end(ctx, p); err != nil {
-		return err
-	}
-	indexed, err := p.finish(ctx)
+	did.Ended, err = md.end(ctx, p)
 	if err != nil {
 		return err
 	}
-	count.Refused = p.Refused()
-	if err := count.print(a, here); err != nil {
+	end, err := did.finish(ctx, p)
+	if err != nil {
 		return err
 	}
-	return printUnfinished(a, indexed || a.JSON, count.Malformed, count.Refused)
-}
-
-// print says what was done; here is whether what is gone could be looked for.
-func (d *FilesResult) print(a *app.App, here bool) error {
 	if !here {
 		fmt.Fprintln(a.Err, "the log is not on this machine, so sections that are gone were not looked for")
 	}
-	if a.JSON {
-		return command.PrintJSON(a, d)
-	}
 	ended := ""
-	if d.Ended > 0 {
-		ended = "; " + terminal.Plural(d.Ended, "section that is gone has", "sections that are gone have") + " ended"
+	if did.Ended > 0 {
+		ended = "; " + terminal.Plural(did.Ended, "section that is gone has", "sections that are gone have") + " ended"
 	}
-	if d.Refused > 0 {
-		ended = fmt.Sprintf(", %d refused", d.Refused) + ended
-	}
-	if _, err := fmt.Fprintf(a.Out, "%s read, %d published: %d new, %d known already, %d malformed%s\n",
-		terminal.Plural(d.Read, "item", "items"), d.Published, d.fresh, d.Known, d.Malformed, ended); err != nil {
-		return err
-	}
-	return printLeftOut(a, d.LeftOut)
-}
-
-// printLeftOut says how many files were not read, by reason.
-func printLeftOut(a *app.App, files map[string]int) error {
-	left := 0
-	var reasons []string
-	for _, r := range slices.Sorted(maps.Keys(files)) {
-		left += files[r]
-		reasons = append(reasons, fmt.Sprintf("%d %s", files[r], r))
-	}
-	if left == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(a.Out, "%s left out: %s\n", terminal.Plural(left, "file", "files"), strings.Join(reasons, ", "))
-	return err
+	return end.report(a, did.FilesResult, fmt.Sprintf("%s read, %d published: %d new, %d known already, %d malformed%s%s\n%s", terminal.Plural(did.Read, "item", "items"),
+		did.Published, did.fresh, did.Known, did.Malformed, ifAny(did.Refused, ", %d refused"), ended, filesLeftOut(did.LeftOut)))
 }
 
 // read collects the items of every path and prints what is malformed.
-func (c *Files) read(ctx context.Context, a *app.App) ([]schemas.MemoryItem, *markdownRead, FilesResult, error) {
-	var items []schemas.MemoryItem
-	var count FilesResult
+func (c *Files) read(ctx context.Context, a *app.App) (*filesRead, *documentsRead, error) {
+	did := &filesRead{a: a}
+	md := &documentsRead{files: map[string]string{}, ids: map[string]bool{}, left: map[string]bool{}, reasons: map[string]int{}}
 	add := func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
-		count.Read++
 		if len(issues) == 0 {
-			issues = oversized(&item)
+			_, issues = encodeItem(&item)
 		}
-		if len(issues) == 0 {
-			items, count.where = append(items, item), append(count.where, where)
-			return
-		}
-		count.Malformed++
-		printIssues(a, where, issues)
+		did.add(where, item, issues)
 	}
-	md := newMarkdownRead()
-	if _, err := newMapping(c.Map, c.DropUnknown); err != nil {
-		return nil, md, count, err
+	if _, err := newMapping(c.fieldFlags); err != nil {
+		return nil, nil, err
 	}
 	for _, p := range c.Paths {
 		info, err := os.Stat(p)
 		switch {
-		case p != "-" && err != nil:
-			return nil, md, count, config.Usagef("%v", err)
-		case p != "-" && (info.IsDir() || document.Known(p)):
+		case p == "-":
+			err = c.readFile(a, p, add)
+		case err != nil:
+			err = config.Usagef("%v", err)
+		case info.IsDir() || source.IsDocument(p):
 			err = c.readFolder(ctx, a, p, info.IsDir(), md, add)
 		default:
 			err = c.readFile(a, p, add)
 		}
 		if err != nil {
-			return nil, md, count, err
+			return nil, nil, err
 		}
 	}
-	count.LeftOut = md.reasons
-	return items, md, count, nil
+	did.LeftOut = md.reasons
+	return did, md, nil
 }
 
 // readFile reads one JSONL file, or standard input.
-func (c *Files) readFile(a *app.App, name string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
-	r, closeFile, err := command.Open(name, a.In)
+func (c *Files) readFile(a *app.App, name string, add adder) error {
+	read, err := c.lines(a, name)
 	if err != nil {
 		return err
 	}
-	defer closeFile()
-	written := time.Now()
-	if f, ok := r.(*os.File); ok && name != "-" {
-		info, err := f.Stat()
-		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-		written = info.ModTime()
-	}
-	return c.readLines(a, name, r, written, add)
+	return read.readFile(a.In, add)
 }
 
-// readLines reads JSONL that was written at a time.
-func (c *Files) readLines(a *app.App, name string, r io.Reader, written time.Time, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
-	hint := ""
-	read := lines{name: name, explicit: len(c.Label) > 0}
-	var err error
-	if read.fields, err = newMapping(c.Map, c.DropUnknown); err != nil {
-		return err
-	}
-	err = read.each(r, func(raw []byte) (schemas.MemoryItem, bool, []schemas.Issue) {
-		item, labels, issues := c.decode(a, read.fields, raw, written)
-		if hint == "" && len(c.Map) == 0 && len(issues) > 0 {
-			hint = otherName(raw)
+// lines are those of a file of JSONL.
+func (c *Files) lines(a *app.App, name string) (*lines, error) {
+	fields, err := newMapping(c.fieldFlags)
+	l := &lines{a: a, name: name, fields: fields, explicit: len(c.Label) > 0, content: true}
+	l.item = func(raw []byte, _, mapped object) (schemas.MemoryItem, []schemas.Issue) {
+		replaceSigns(mapped)
+		if issues := c.fill(a.Tenant, mapped, raw, l.written); issues != nil {
+			return schemas.MemoryItem{}, issues
 		}
-		return item, labels, issues
-	})
-	if err != nil {
-		return err
+		return decodeItem(mapped, a.Tenant)
 	}
-	if hint != "" {
-		fmt.Fprintf(a.Err, "%s: lines without content have %q: if that is it, import with --map content=%s, and other fields likewise (--map created_at=…)\n", name, hint, hint)
-	}
-	read.hand(a, add)
-	return nil
+	return l, err
 }
 
 // kind is that of items that name none.
@@ -255,68 +222,15 @@ func (c *Files) kind(otherwise schemas.Kind) schemas.Kind {
 	return cmp.Or(schemas.Kind(c.Kind), otherwise)
 }
 
-// decode makes an item of a line, and reports whether the line has a field of labels.
-func (c *Files) decode(a *app.App, fields *mapping, raw []byte, written time.Time) (item schemas.MemoryItem, labels bool, issues []schemas.Issue) {
-	mapped, labels, issues := c.mapped(a, fields, raw, written)
-	if len(issues) > 0 {
-		return item, labels, issues
-	}
-	item, issues = schemas.DecodeMemoryItem(mapped)
-	if t := item.Scope.Tenant; len(issues) == 0 && t != a.Tenant {
-		issues = []schemas.Issue{otherTenant(t, a.Tenant)}
-	}
-	return item, labels, issues
-}
-
-func otherTenant(named, into string) schemas.Issue {
-	return schemas.Issue{Pointer: "/scope/tenant", Message: fmt.Sprintf("is %q, and this import is into tenant %q: name the other with --tenant", named, into)}
-}
-
-// otherName is the field of a line without content that holds the most words, "" for none.
-func otherName(raw []byte) string {
-	var in map[string]json.RawMessage
-	if json.Unmarshal(raw, &in) != nil || in["content"] != nil {
-		return ""
-	}
-	name, most := "", 0
-	for _, field := range slices.Sorted(maps.Keys(in)) {
-		var text string
-		if json.Unmarshal(in[field], &text) == nil && len(strings.Fields(text)) > most {
-			name, most = field, len(strings.Fields(text))
-		}
-	}
-	return name
-}
-
-// mapped renames fields and fills in what an import may leave out.
-func (c *Files) mapped(a *app.App, fields *mapping, raw []byte, written time.Time) (_ []byte, labels bool, _ []schemas.Issue) {
-	var in map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &in); err != nil || in == nil {
-		return nil, false, []schemas.Issue{{Message: "is not a JSON object"}}
-	}
-	if from := c.Map["content"]; from != "" && in[from] == nil {
-		return nil, false, []schemas.Issue{{Pointer: "/content", Message: fmt.Sprintf("is required, and there is no field %q, which --map content=%s names", from, from)}}
-	}
-	out, issues := fields.apply(in)
-	_, labels = out[labelField]
-	if len(issues) > 0 {
-		return nil, labels, issues
-	}
-	replaceSigns(out)
-	filled, issue := c.fill(a, out, raw, written)
-	if issue != nil {
-		return nil, labels, []schemas.Issue{*issue}
-	}
-	return filled, labels, nil
-}
-
 // fill adds what an import may leave out.
-func (c *Files) fill(a *app.App, out map[string]json.RawMessage, raw []byte, written time.Time) ([]byte, *schemas.Issue) {
+func (c *Files) fill(tenant string, out object, raw []byte, written time.Time) []schemas.Issue {
 	defaults := map[string]any{"type": schemas.Episodic, "kind": c.kind(schemas.KindMemory), "security_label": c.labels(),
-		"scope": schemas.MemoryScope{Tenant: a.Tenant}, "created_at": written.UTC().Truncate(time.Second)}
+		"scope": schemas.MemoryScope{Tenant: tenant}, "created_at": written.UTC().Truncate(time.Second), "id": source.Hash(raw, 16)}
 	var scope map[string]any
-	if json.Unmarshal(out["scope"], &scope) == nil && scope != nil && (scope["tenant"] == nil || scope["tenant"] == "") {
-		scope["tenant"], defaults["scope"] = a.Tenant, scope
+	err := json.Unmarshal(out["scope"], &scope)
+	if named := scope["tenant"]; err == nil && scope != nil && slices.Contains([]any{nil, ""}, named) {
+		scope["tenant"] = tenant
+		defaults["scope"] = scope
 		delete(out, "scope")
 	}
 	for field, v := range defaults {
@@ -325,32 +239,9 @@ func (c *Files) fill(a *app.App, out map[string]json.RawMessage, raw []byte, wri
 		}
 		b, err := json.Marshal(v)
 		if err != nil {
-			return nil, &schemas.Issue{Pointer: "/" + field, Message: err.Error()}
+			return []schemas.Issue{{Pointer: "/" + field, Message: err.Error()}}
 		}
 		out[field] = b
-	}
-	if _, ok := out["id"]; !ok {
-		sum := sha256.Sum256(raw)
-		out["id"] = json.RawMessage(`"` + hex.EncodeToString(sum[:16]) + `"`)
-	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		return nil, &schemas.Issue{Message: err.Error()}
-	}
-	return b, nil
-}
-
-// headerRoom is what the headers of an item's event take at most, in bytes.
-const headerRoom = 2 << 10
-
-// oversized says that item is larger than what the stream takes.
-func oversized(item *schemas.MemoryItem) []schemas.Issue {
-	raw, err := json.Marshal(item)
-	if err != nil {
-		return []schemas.Issue{{Message: err.Error()}}
-	}
-	if limit := jetstream.MaxEventSize - headerRoom; len(raw) > limit {
-		return []schemas.Issue{{Message: fmt.Sprintf("has %d bytes, at most %d", len(raw), limit)}}
 	}
 	return nil
 }

@@ -25,10 +25,11 @@ func TestImportFillsInTheTimeOfTheFile(t *testing.T) {
 	}
 	c := Files{Paths: []string{name, filepath.Join(dir, "kiln.md")}, Kind: "memory", Flags: Flags{Label: []string{"level:internal"}}}
 	a := &app.App{Settings: &config.Settings{Tenant: "main"}, Err: os.Stderr}
-	items, _, count, err := c.read(t.Context(), a)
-	if err != nil || count.Malformed > 0 || len(items) != 2 {
-		t.Fatalf("%d items, %+v, %v", len(items), count, err)
+	did, _, err := c.read(t.Context(), a)
+	if err != nil || did.Malformed > 0 || len(did.items) != 2 {
+		t.Fatalf("%+v, %v", did, err)
 	}
+	items := did.items
 	if !items[0].CreatedAt.Equal(written) {
 		t.Errorf("created at %s, the file at %s", items[0].CreatedAt, written)
 	}
@@ -36,13 +37,13 @@ func TestImportFillsInTheTimeOfTheFile(t *testing.T) {
 		t.Errorf("a Markdown file became %+v", items[1])
 	}
 	c.Paths = []string{dir}
-	folder, _, _, err := c.read(t.Context(), a)
-	if err != nil || len(folder) != 2 || folder[0].ID != items[1].ID || folder[1].ID != items[0].ID {
+	folder, _, err := c.read(t.Context(), a)
+	if err != nil || len(folder.items) != 2 || folder.items[0].ID != items[1].ID || folder.items[1].ID != items[0].ID {
 		t.Errorf("the folder has %+v (%v), the file %+v", folder, err, items[1])
 	}
 	c.Paths, a.In = []string{"-"}, strings.NewReader(`{"content":"x"}`)
-	if items, _, _, err := c.read(t.Context(), a); err != nil || time.Since(items[0].CreatedAt) > time.Hour {
-		t.Errorf("from standard input: %+v, %v", items, err)
+	if did, _, err := c.read(t.Context(), a); err != nil || time.Since(did.items[0].CreatedAt) > time.Hour {
+		t.Errorf("from standard input: %+v, %v", did, err)
 	}
 }
 
@@ -78,11 +79,12 @@ func TestImportKeepsWhatALineSays(t *testing.T) {
 		{`{"content":"blue","id":"x","ts":"Monday"}`, created, false, "/created_at must be a time like 2026-01-31T12:00:00Z (RFC 3339)"},
 	} {
 		cmd := Files{fieldFlags: fieldFlags{Map: c.maps, DropUnknown: c.drop}, Kind: "memory"}
-		fields, err := newMapping(c.maps, c.drop)
+		read, err := cmd.lines(a, "-")
 		if err != nil {
 			t.Fatal(err)
 		}
-		item, _, issues := cmd.decode(a, fields, []byte(c.line), time.Now())
+		one := read.decode([]byte(c.line))
+		item := one.item
 		trust := 0.0
 		if item.Trust != nil {
 			trust = *item.Trust
@@ -92,15 +94,15 @@ func TestImportKeepsWhatALineSays(t *testing.T) {
 			attributes = string(item.Attributes)
 		}
 		got := fmt.Sprint(item.ID, " ", item.Content.Text(), " ", item.CreatedAt.Format(time.RFC3339Nano), " ", item.SecurityLabel, " ", trust, " ", item.TTL, " ", item.Speaker, " ", item.Session, " ", attributes)
-		if len(issues) > 0 {
-			got = issues[0].Pointer + " " + issues[0].Message
+		if len(one.issues) > 0 {
+			got = one.issues[0].Pointer + " " + one.issues[0].Message
 		}
 		if got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.line, got, c.want)
 		}
 	}
 	var usage *config.UsageError
-	if _, err := newMapping(map[string]string{"user_id": "user"}, true); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--map attributes.user_id=user") {
+	if _, err := newMapping(fieldFlags{Map: map[string]string{"user_id": "user"}, DropUnknown: true}); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--map attributes.user_id=user") {
 		t.Errorf("a target that no item has: %v", err)
 	}
 }
@@ -162,9 +164,9 @@ func TestImportBoundsLines(t *testing.T) {
 	var said strings.Builder
 	a := &app.App{Settings: &config.Settings{Tenant: "main"}, Err: &said, In: strings.NewReader("\xef\xbb\xbf" + `{"content":"one"}` + "\n\n" + long + "\n" + `{"content":"two"}` + "\n" + long)}
 	c := Files{Paths: []string{"-"}, Kind: "memory", Flags: Flags{Label: []string{"level:internal"}}}
-	items, _, count, err := c.read(t.Context(), a)
-	if err != nil || len(items) != 2 || count.Read != 4 || count.Malformed != 2 || items[1].Content.Text() != "two" {
-		t.Errorf("%d items, %+v, %v", len(items), count, err)
+	did, _, err := c.read(t.Context(), a)
+	if err != nil || len(did.items) != 2 || did.Read != 4 || did.Malformed != 2 || did.items[1].Content.Text() != "two" {
+		t.Errorf("%+v, %v", did, err)
 	}
 	const want = "-:3: (whole line): is longer than 8388608 bytes\n-:5: (whole line): is longer than 8388608 bytes\n"
 	if said.String() != want {
@@ -183,8 +185,11 @@ func TestImportKeepsMarkdownOfTwoFoldersApart(t *testing.T) {
 	kiln, glaze := filepath.Join(base, "kiln", "docs"), filepath.Join(base, "glaze", "docs")
 	read := func(name string, paths ...string) ([]schemas.MemoryItem, error) {
 		c := Files{Paths: paths, Kind: "memory", Flags: Flags{Label: []string{"level:internal"}}, Name: name}
-		items, _, _, err := c.read(t.Context(), &app.App{Settings: &config.Settings{Tenant: "main"}, Err: os.Stderr})
-		return items, err
+		did, _, err := c.read(t.Context(), &app.App{Settings: &config.Settings{Tenant: "main"}, Err: os.Stderr})
+		if err != nil {
+			return nil, err
+		}
+		return did.items, nil
 	}
 	both, err := read("", kiln, glaze, filepath.Join(kiln, "README.md"))
 	if err != nil || len(both) != 2 || both[0].ID == both[1].ID || both[0].Provenance.SourceURI != "file:docs/README.md:1" {
@@ -214,12 +219,12 @@ func TestImportOfAFolder(t *testing.T) {
 	var said strings.Builder
 	a := &app.App{Settings: &config.Settings{Tenant: "main"}, Err: &said}
 	c := Files{Paths: []string{filepath.Join(dir, "in")}, Kind: "memory", Flags: Flags{Label: []string{"level:internal"}}}
-	items, md, count, err := c.read(t.Context(), a)
-	if err != nil || len(items) != 2 || items[0].Content.Text() != "Kiln\nhot" || items[1].Content.Text() != "celadon is green" || count.Malformed != 2 {
-		t.Fatalf("%+v, %+v, %v", items, count, err)
+	did, md, err := c.read(t.Context(), a)
+	if err != nil || len(did.items) != 2 || did.items[0].Content.Text() != "Kiln\nhot" || did.items[1].Content.Text() != "celadon is green" || did.Malformed != 2 {
+		t.Fatalf("%+v, %v", did, err)
 	}
-	if len(count.LeftOut) != 2 || count.LeftOut["neither documentation nor .jsonl"] != 1 || count.LeftOut["in Git LFS and not fetched"] != 1 || len(md.left) != 3 {
-		t.Errorf("left out %v, %v", count.LeftOut, md.left)
+	if len(did.LeftOut) != 2 || did.LeftOut["neither documentation nor .jsonl"] != 1 || did.LeftOut["in Git LFS and not fetched"] != 1 || len(md.left) != 3 {
+		t.Errorf("left out %v, %v", did.LeftOut, md.left)
 	}
 	contains(t, "stderr", said.String(), "latin.md:3: (whole line): is not valid UTF-8", "m.jsonl:2: /scope/tenant: is \"other\"")
 }
@@ -228,7 +233,7 @@ func TestImportOfAFolder(t *testing.T) {
 func TestAnItemHasAMostSize(t *testing.T) {
 	t.Parallel()
 	item := schemas.MemoryItem{ID: "n3", Content: schemas.TextContent(strings.Repeat("y", 800<<10))}
-	if issues := oversized(&item); len(issues) != 1 || !strings.Contains(issues[0].Message, "at most") {
+	if _, issues := encodeItem(&item); len(issues) != 1 || !strings.Contains(issues[0].Message, "at most") {
 		t.Errorf("an item of 800 KiB: %v", issues)
 	}
 }

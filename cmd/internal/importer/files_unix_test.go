@@ -24,12 +24,13 @@ func TestImportReadsNothingButFilesOfTheFolder(t *testing.T) {
 	c := Files{Paths: []string{in}, Kind: "memory", Flags: Flags{Label: []string{"level:internal"}}}
 	var said strings.Builder
 	a := &app.App{Settings: &config.Settings{Tenant: "main"}, Err: &said}
-	before, _, _, err := c.read(t.Context(), a)
-	if err != nil || len(before) != 2 {
-		t.Fatalf("%d items, %v", len(before), err)
+	first, _, err := c.read(t.Context(), a)
+	if err != nil || len(first.items) != 2 {
+		t.Fatalf("%+v, %v", first, err)
 	}
+	before := first.items
 
-	if err := os.Truncate(filepath.Join(in, "was.md"), mostMarkdown+1); err != nil {
+	if err := os.Truncate(filepath.Join(in, "was.md"), mostDocument+1); err != nil {
 		t.Fatal(err)
 	}
 	for name, to := range map[string]string{"link.md": "../outside.md", "z.md": "/dev/zero", "self.md": "a.md"} {
@@ -40,12 +41,12 @@ func TestImportReadsNothingButFilesOfTheFolder(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(in, "f.md"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	items, md, count, err := c.read(t.Context(), a)
-	if err != nil || len(items) != 1 || items[0].ID != before[0].ID {
-		t.Errorf("%d items, %v", len(items), err)
+	did, md, err := c.read(t.Context(), a)
+	if err != nil || len(did.items) != 1 || did.items[0].ID != before[0].ID {
+		t.Fatalf("%+v, %v", did, err)
 	}
-	if count.LeftOut["link"] != 3 || count.LeftOut["not a regular file"] != 1 || count.LeftOut["too large"] != 1 || len(count.LeftOut) != 3 {
-		t.Errorf("left out %v", count.LeftOut)
+	if did.LeftOut["link"] != 3 || did.LeftOut["not a regular file"] != 1 || did.LeftOut["too large"] != 1 || len(did.LeftOut) != 3 {
+		t.Errorf("left out %v", did.LeftOut)
 	}
 	contains(t, "stderr", said.String(), "link.md: left out: is a link", "f.md: left out: is not a regular file", "was.md: left out: is too large")
 	if slices.ContainsFunc(before, func(item schemas.MemoryItem) bool { return md.had(&item) && item.ID != before[0].ID }) {
@@ -53,11 +54,11 @@ func TestImportReadsNothingButFilesOfTheFolder(t *testing.T) {
 	}
 
 	c.Paths = []string{filepath.Join(in, "link.md")}
-	if items, _, _, err := c.read(t.Context(), a); err != nil || len(items) != 1 || !strings.Contains(items[0].Content.Text(), "out of the folder") {
-		t.Errorf("a link that is named: %d items, %v", len(items), err)
+	if did, _, err := c.read(t.Context(), a); err != nil || len(did.items) != 1 || !strings.Contains(did.items[0].Content.Text(), "out of the folder") {
+		t.Errorf("a link that is named: %+v, %v", did, err)
 	}
 	c.Paths = []string{filepath.Join(in, "f.md")}
-	if _, _, _, err := c.read(t.Context(), a); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+	if _, _, err := c.read(t.Context(), a); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("a pipe that is named: %v", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/importer/source/gitlog"
 	"satchel/cmd/internal/terminal"
@@ -56,29 +55,26 @@ type GitResult struct {
 
 // Run publishes the history.
 func (c *Git) Run(ctx context.Context, a *app.App) error {
-	did, err := c.do(ctx, a)
+	did, err := c.run(ctx, a)
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return errors.Join(command.PrintJSON(a, did), leftOut(did.Malformed, did.Refused))
-	}
-	did.print(a)
-	return printUnfinished(a, did.Indexed, did.Malformed, did.Refused)
+	return ending{did.Indexed, did.Malformed, did.Refused}.report(a, did, did.words())
 }
 
-// do publishes the history and says how much of it there was.
-func (c *Git) do(ctx context.Context, a *app.App) (*GitResult, error) {
+// run publishes the history and says how much of it there was.
+func (c *Git) run(ctx context.Context, a *app.App) (*GitResult, error) {
 	repo, err := openRepo(ctx, c.Repo, c.Ref)
 	if err != nil {
 		return nil, err
 	}
-	c.Name = cmp.Or(c.Name, repo.Name())
+	c.Name = cmp.Or(c.Name, repo.Name)
 	since := ""
 	if c.Since != "" {
-		if since, err = repo.Resolve(ctx, c.Since); err != nil {
-			return nil, config.Usagef("--since: %v", err)
-		}
+		since, err = repo.Resolve(ctx, c.Since)
+	}
+	if err != nil {
+		return nil, config.Usagef("--since: %v", err)
 	}
 	p, err := newPublisher(ctx, a, c.Flags)
 	if err != nil {
@@ -86,31 +82,32 @@ func (c *Git) do(ctx context.Context, a *app.App) (*GitResult, error) {
 	}
 	defer p.close()
 	if since == "" && !c.All {
-		if since, err = c.resume(ctx, p, repo); err != nil {
-			return nil, err
-		}
+		since, err = c.resume(ctx, p, repo)
 	}
-	did := &GitResult{Repo: c.Name, Head: repo.Head(), Since: since, Shallow: repo.Shallow()}
-	if err := c.publish(ctx, a, p, repo, did); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	did.Published, did.New, did.Malformed, did.Refused = p.Published, p.New(), p.Malformed, p.Refused()
-	if did.Total = did.Read; c.Since == "" {
-		if did.Total, err = repo.Count(ctx, ""); err != nil {
-			return nil, err
-		}
+	did := &GitResult{Repo: c.Name, Head: repo.Head, Since: since, Shallow: repo.Shallow}
+	if err := c.publish(ctx, p, repo, did); err != nil {
+		return nil, err
+	}
+	did.Published = p.Published
+	did.New = p.New()
+	did.Malformed = p.Malformed
+	did.Refused = p.Refused
+	did.Total = did.Read
+	if c.Since == "" {
+		did.Total, err = repo.Count(ctx, "")
 	}
 	did.Known = did.Total - did.Read + p.Known
-	return did, nil
+	return did, err
 }
 
 // openRepo opens a repository; what is wrong with it is what is wrong with the command.
 func openRepo(ctx context.Context, dir, ref string) (*gitlog.Repo, error) {
 	repo, err := gitlog.Open(ctx, dir, ref)
-	for _, usage := range []error{gitlog.ErrNoGit, gitlog.ErrNotRepo, gitlog.ErrNoCommits, gitlog.ErrRevision, os.ErrNotExist} {
-		if errors.Is(err, usage) {
-			return nil, &config.UsageError{Err: err}
-		}
+	if gitlog.IsNone(err) || errors.Is(err, gitlog.ErrRevision) || errors.Is(err, os.ErrNotExist) {
+		return nil, &config.UsageError{Err: err}
 	}
 	return repo, err
 }
@@ -126,20 +123,21 @@ func (c *Git) resume(ctx context.Context, p *publisher, repo *gitlog.Repo) (stri
 		if err != nil {
 			return false, err
 		}
-		item, err := commit.Item(c.Name, p.a.Tenant, c.labels())
-		if err != nil {
-			return false, err
+		item := commit.Item(c.Name, p.a.Tenant, c.labels())
+		id, issues := encodeItem(&item)
+		if len(issues) > 0 {
+			return false, nil
 		}
-		return p.known(ctx, &item)
+		return p.isLogged(ctx, id)
 	})
 }
 
-func (c *Git) publish(ctx context.Context, a *app.App, p *publisher, repo *gitlog.Repo, did *GitResult) error {
+func (c *Git) publish(ctx context.Context, p *publisher, repo *gitlog.Repo, did *GitResult) error {
 	total, err := repo.Count(ctx, did.Since)
 	if err != nil {
 		return err
 	}
-	bar := a.Progress("importing commits")
+	bar := p.a.Progress("importing commits")
 	defer bar.End()
 	err = repo.Log(ctx, did.Since, func(commit *gitlog.Commit) error {
 		did.Read++
@@ -149,12 +147,8 @@ func (c *Git) publish(ctx context.Context, a *app.App, p *publisher, repo *gitlo
 		if commit.Cut || len(commit.Files) < commit.FilesTotal {
 			did.Cut++
 		}
-		item, err := commit.Item(c.Name, a.Tenant, c.labels())
-		if err != nil {
-			return err
-		}
 		bar.Set(int64(did.Read), int64(total))
-		return p.add(ctx, "commit "+commit.SHA, item)
+		return p.add(ctx, "commit "+commit.SHA, commit.Item(c.Name, p.a.Tenant, c.labels()))
 	})
 	if err != nil {
 		return err
@@ -163,31 +157,74 @@ func (c *Git) publish(ctx context.Context, a *app.App, p *publisher, repo *gitlo
 	return err
 }
 
-func (d *GitResult) print(a *app.App) {
+// words says what the import did.
+func (d *GitResult) words() string {
 	since := ""
 	if d.Total == d.Read && d.Since != "" {
 		since = fmt.Sprintf(" since %.10s", d.Since)
 	}
-	fmt.Fprintf(a.Out, "%s: %s%s: %d new, %d known already", d.Repo, terminal.Plural(d.Total, "commit", "commits"), since, d.New, d.Known)
-	if d.Refused > 0 {
-		fmt.Fprintf(a.Out, ", %d refused", d.Refused)
-	}
+	merges := ""
 	if d.Merges > 0 {
-		fmt.Fprintf(a.Out, "; %s", terminal.Plural(d.Merges, "merge", "merges"))
+		merges = "; " + terminal.Plural(d.Merges, "merge", "merges")
 	}
+	cut := ""
 	if d.Cut > 0 {
-		fmt.Fprintf(a.Out, "; %d cut: more than %d files, or a message over %d KiB", d.Cut, gitlog.MaxFiles, gitlog.MaxMessage>>10)
+		cut = fmt.Sprintf("; %d cut: more than %d files, or a message over %d KiB", d.Cut, gitlog.MaxFiles, gitlog.MaxMessage>>10)
 	}
-	fmt.Fprintln(a.Out)
+	shallow := ""
 	if d.Shallow {
-		fmt.Fprintln(a.Out, "the clone is shallow: older commits are not in it (git fetch --unshallow)")
+		shallow = "the clone is shallow: older commits are not in it (git fetch --unshallow)\n"
 	}
+	return fmt.Sprintf("%s: %s%s: %d new, %d known already%s%s%s\n%s", d.Repo, terminal.Plural(d.Total, "commit", "commits"), since, d.New, d.Known,
+		ifAny(d.Refused, ", %d refused"), merges, cut, shallow)
 }
 
-// printUnfinished says what an import has not done.
-func printUnfinished(a *app.App, indexed bool, malformed, refused int) error {
-	if !indexed {
-		fmt.Fprintln(a.Out, "all is published; the indexes are still catching up")
+// Repo is satchel import repo.
+type Repo struct {
+	Flags
+	Dir  string `arg:"" optional:"" help:"Folder of the repository; default the working directory." default:"."`
+	Name string `help:"Name of the repository in ids; default the last part of its origin, or the folder's."`
+	All  bool   `help:"Read the whole history and all files, also what the log has."`
+}
+
+// Help shows how it is called.
+func (Repo) Help() string {
+	return `Imports a git repository: its commits as import git does, its code as import code does, and its
+documentation (.md, .markdown, .mdx, .rst), an item for each heading. Vendored, generated, minified, binary and large
+files are left out and counted. Files that .gitignore names are neither read nor counted, unless git tracks them.
+
+Importing again reads and stores what changed. Functions, constants and sections that are gone since the last import end
+(valid_to): requests show them no longer.
+
+Examples:
+  satchel import repo
+  satchel import repo ~/src/kiln --label level:internal --label project:kiln`
+}
+
+// RepoResult is what import repo prints.
+type RepoResult struct {
+	Commits *GitResult  `json:"commits"`
+	Files   *CodeResult `json:"files"`
+}
+
+// Run publishes commits, code and documentation.
+func (c *Repo) Run(ctx context.Context, a *app.App) error {
+	if repo, err := gitlog.Open(ctx, c.Dir, ""); err == nil && repo.Bare {
+		return config.Usagef("%s is a bare repository and has no files: read its commits with satchel import git %s", c.Dir, c.Dir)
 	}
-	return leftOut(malformed, refused)
+	git := Git{Flags: c.Flags, Repo: c.Dir, Name: c.Name, All: c.All}
+	commits, err := git.run(ctx, a)
+	if err != nil {
+		return err
+	}
+	if !a.JSON {
+		fmt.Fprint(a.Out, commits.words())
+	}
+	code := Code{Flags: c.Flags, Dir: c.Dir, Name: git.Name, All: c.All}
+	files, err := code.run(ctx, a, true)
+	if err != nil {
+		return err
+	}
+	end := ending{commits.Indexed && files.Indexed, commits.Malformed + files.Malformed, commits.Refused + files.Refused}
+	return end.report(a, RepoResult{commits, files}, files.words())
 }

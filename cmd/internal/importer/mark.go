@@ -2,8 +2,6 @@ package importer
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,27 +9,21 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/importer/source/code"
-	"satchel/cmd/internal/importer/source/document"
 	"satchel/emitters"
 	"satchel/schemas"
 )
 
-// How many commits are asked about for the last import, and how many at once.
 const (
-	lookBack  = 64
-	askAtOnce = 8
+	lookBack  = 64 // commits that the log is asked about for the last import
+	askAtOnce = 32 // questions
 )
 
 // importMark is what the log says of an import at a commit.
 type importMark struct {
 	docs  bool // documentation was read, too
 	clean bool // every file was as the commit has it
-}
-
-// importMarks are all, the most first.
-func importMarks() []importMark {
-	return []importMark{{true, true}, {true, false}, {false, true}, {false, false}}
 }
 
 // readerVersion grows when units are read otherwise, so that files are read again.
@@ -46,13 +38,13 @@ func (im *codeImport) markID(sha string, m importMark) string {
 	if m.clean {
 		kind += fmt.Sprintf("clean%d.", readerVersion)
 	}
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{im.p.a.Tenant, im.did.Repo}, im.cmd.labels()...), "\x00")))
-	return kind + hex.EncodeToString(sum[:8]) + "." + sha
+	of := append([]string{im.p.a.Tenant, im.did.Repo}, im.cmd.labels()...)
+	return kind + source.Hash([]byte(strings.Join(of, "\x00")), 8) + "." + sha
 }
 
-// last returns the commit of the last import, "" for none, and its mark: the newest of the
-// first parents that the log has a mark of.
-func (im *codeImport) last(ctx context.Context) (string, importMark, error) {
+// lastImport returns the commit of the last import, "" for none, and its mark: the newest of the first parents that the
+// log has a mark of.
+func (im *codeImport) lastImport(ctx context.Context) (string, importMark, error) {
 	if im.repo == nil {
 		return "", importMark{}, nil
 	}
@@ -63,30 +55,34 @@ func (im *codeImport) last(ctx context.Context) (string, importMark, error) {
 		}
 		return sha, importMark{docs: im.docs}, nil
 	}
-	marks := importMarks()
 	chain, err := im.repo.Chain(ctx, lookBack)
 	if err != nil {
 		return "", importMark{}, err
 	}
-	for some := range slices.Chunk(chain, askAtOnce) {
-		found := make([][]bool, len(some))
+	type question struct {
+		sha  string
+		mark importMark
+	}
+	var all []question
+	for _, sha := range chain {
+		for _, m := range []importMark{{true, true}, {true, false}, {false, true}, {false, false}} { // the most first
+			all = append(all, question{sha, m})
+		}
+	}
+	for some := range slices.Chunk(all, askAtOnce) {
+		found := make([]bool, len(some))
 		group, asking := errgroup.WithContext(ctx)
-		for i, sha := range some {
-			found[i] = make([]bool, len(marks))
-			for j, m := range marks {
-				group.Go(func() (err error) {
-					found[i][j], err = im.p.logged(asking, im.markID(sha, m))
-					return err
-				})
-			}
+		for i, q := range some {
+			group.Go(func() (err error) {
+				found[i], err = im.p.isLogged(asking, im.markID(q.sha, q.mark))
+				return err
+			})
 		}
 		if err := group.Wait(); err != nil {
 			return "", importMark{}, err
 		}
-		for i, sha := range some {
-			if j := slices.Index(found[i], true); j >= 0 {
-				return sha, marks[j], nil
-			}
+		if i := slices.Index(found, true); i >= 0 {
+			return some[i].sha, some[i].mark, nil
 		}
 	}
 	return "", importMark{}, nil
@@ -103,7 +99,7 @@ func (im *codeImport) findUnchanged(ctx context.Context, since string, m importM
 	}
 	im.unchanged = map[string]bool{}
 	for _, name := range files {
-		im.unchanged[name] = m.docs || !document.Known(name)
+		im.unchanged[name] = m.docs || !source.IsDocument(name)
 	}
 	for _, name := range differ {
 		im.unchanged[name] = false
@@ -111,10 +107,10 @@ func (im *codeImport) findUnchanged(ctx context.Context, since string, m importM
 	return nil
 }
 
-// markImport records the repository itself, as of the newest commit, under an event by
-// which the next import finds this one. What it says follows from the event's id.
+// markImport records the repository itself, as of the newest commit, under an event by which the next import finds this
+// one. What it says follows from the event's id.
 func (im *codeImport) markImport(ctx context.Context) error {
-	head, err := im.repo.Commit(ctx, im.repo.Head())
+	head, err := im.repo.Commit(ctx, im.repo.Head)
 	if err != nil {
 		return err
 	}
@@ -122,6 +118,6 @@ func (im *codeImport) markImport(ctx context.Context) error {
 		CreatedAt: head.Committed, SecurityLabel: im.cmd.labels(), Category: "repository",
 		Content:    schemas.TextContent(fmt.Sprintf("Files of the repository %s as of commit %s.", im.did.Repo, head.SHA)),
 		Provenance: schemas.Provenance{SourceURI: "git:" + im.did.Repo + "@" + head.SHA}}
-	_, err = im.p.emitter.Remember(ctx, item, &emitters.Options{EventID: im.markID(head.SHA, importMark{im.docs, im.clean && im.p.Refused() == 0})})
+	_, err = im.p.emitter.Remember(ctx, item, &emitters.Options{EventID: im.markID(head.SHA, importMark{im.docs, im.clean && im.p.Refused == 0})})
 	return err
 }

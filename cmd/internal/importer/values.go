@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
-	"satchel/cmd/internal/importer/source/value"
+	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/terminal"
 	"satchel/emitters"
 	"satchel/pipeline/scope"
@@ -83,7 +83,7 @@ func (c *Values) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	found, err := value.Values(ctx, embedder, held.experiences, held.known(), value.Options{Threshold: c.Threshold, MinSize: c.MinSize})
+	found, err := source.Values(ctx, embedder, held.experiences, held.known(), source.ValueOptions{Threshold: c.Threshold, MinSize: c.MinSize})
 	if err != nil {
 		return err
 	}
@@ -98,10 +98,11 @@ func (c *Values) Run(ctx context.Context, a *app.App) error {
 			return err
 		}
 	}
-	return c.print(a, &did)
+	return ending{did.Indexed || c.DryRun, 0, did.refused}.report(a, did, c.words(&did))
 }
 
-func (c *Values) publish(ctx context.Context, a *app.App, held *heldItems, found []value.Value, did *ValuesResult) error {
+// publish publishes the values that changed, and retires those whose cluster is gone.
+func (c *Values) publish(ctx context.Context, a *app.App, held *heldValues, found []source.Value, did *ValuesResult) error {
 	p, err := newPublisher(ctx, a, c.Flags)
 	if err != nil {
 		return err
@@ -110,14 +111,11 @@ func (c *Values) publish(ctx context.Context, a *app.App, held *heldItems, found
 	now := map[string]bool{}
 	for i := range found {
 		v := &found[i]
-		id := value.ItemID(v.ClusterID)
+		id := source.ValueID(v.ClusterID)
 		now[id] = true
 		before := held.values[id]
-		item, err := v.Item(a.Tenant, before.position)
-		if err != nil {
-			return err
-		}
-		if before.current && value.SameValue(item, before.item) {
+		item := v.Item(a.Tenant, before.position)
+		if before.current && source.SameValue(item, before.item) {
 			did.Unchanged++
 			continue
 		}
@@ -133,91 +131,93 @@ func (c *Values) publish(ctx context.Context, a *app.App, held *heldItems, found
 		}
 	}
 	did.Indexed, err = p.finish(ctx)
-	did.Published, did.refused = p.Published-did.Ended, p.Refused()
+	did.Published = p.Published - did.Ended
+	did.refused = p.Refused
 	return err
 }
 
 // retire supersedes a value whose cluster is gone, or ends it when nothing took its place.
-func (c *Values) retire(ctx context.Context, p *publisher, found []value.Value, before heldValue, did *ValuesResult) error {
-	if heir := value.Heir(found, before.known()); heir != nil {
-		did.Superseded++
-		by := value.ItemID(heir.ClusterID)
-		if err := p.flush(ctx); err != nil { // what replaces it goes first
-			return err
-		}
-		_, err := p.emitter.Supersede(ctx, before.item.ID, by, "its experiences are part of another cluster", &emitters.Options{EventID: fmt.Sprintf("%s.%d", before.item.ID, before.position)})
+func (c *Values) retire(ctx context.Context, p *publisher, found []source.Value, before heldItem, did *ValuesResult) error {
+	known, _ := source.MadeValue(&before.item)
+	heir := source.Heir(found, known)
+	if heir == nil {
+		did.Ended++
+		return p.add(ctx, before.item.ID, endedAt(before.item, time.Now()))
+	}
+	did.Superseded++
+	if err := p.flush(ctx); err != nil { // what replaces it goes first
 		return err
 	}
-	did.Ended++
-	item := before.item
-	item.ValidTo = time.Now().UTC().Truncate(time.Second)
-	item.Signer, item.Provenance.Signer, item.Provenance.Checksum = "", "", ""
-	return p.add(ctx, item.ID, item)
+	_, err := p.emitter.Supersede(ctx, before.item.ID, source.ValueID(heir.ClusterID), "its experiences are part of another cluster",
+		&emitters.Options{EventID: fmt.Sprintf("%s.%d", before.item.ID, before.position)})
+	return err
 }
 
-func (c *Values) print(a *app.App, did *ValuesResult) error {
-	if a.JSON {
-		return errors.Join(command.PrintJSON(a, did), leftOut(0, did.refused))
-	}
+// words says what the values are and what was published.
+func (c *Values) words(did *ValuesResult) string {
+	var b strings.Builder
 	for _, v := range did.Items {
-		fmt.Fprintf(a.Out, "%-10s %3d  %.2f  %s\n", v.Axis, v.Size, v.Nearness, v.Text)
+		fmt.Fprintf(&b, "%-10s %3d  %.2f  %s\n", v.Axis, v.Size, v.Nearness, v.Text)
 	}
-	fmt.Fprintf(a.Out, "%s, %s", terminal.Plural(did.Experiences, "experience", "experiences"), terminal.Plural(len(did.Items), "value", "values"))
+	fmt.Fprintf(&b, "%s, %s", terminal.Plural(did.Experiences, "experience", "experiences"), terminal.Plural(len(did.Items), "value", "values"))
 	if !c.DryRun {
-		fmt.Fprintf(a.Out, ": %d published, %d unchanged, %d superseded, %d ended", did.Published, did.Unchanged, did.Superseded, did.Ended)
+		fmt.Fprintf(&b, ": %d published, %d unchanged, %d superseded, %d ended", did.Published, did.Unchanged, did.Superseded, did.Ended)
 	}
-	fmt.Fprintln(a.Out)
-	return printUnfinished(a, did.Indexed || c.DryRun, 0, did.refused)
+	return b.String() + "\n"
 }
 
-// heldItems are the experiences and values of a tenant, as the log has them now.
-type heldItems struct {
-	experiences []value.Experience
-	values      map[string]heldValue // that were made of clusters
-	others      []string             // ids of the other values
+// heldValues are the experiences and values of a tenant, as the log has them now.
+type heldValues struct {
+	experiences []source.Experience
+	values      map[string]heldItem // that were made of clusters
+	others      []string            // ids of the other values
 }
 
-type heldValue struct {
-	item     schemas.MemoryItem
-	position int64
-	current  bool // neither superseded nor ended
-}
-
-func (v *heldValue) known() value.Known {
-	k := value.Known{}
-	if a, ok := value.Made(&v.item); ok {
-		k.ClusterID, k.Axis = a.ClusterID, a.Axis
-	}
-	for _, l := range v.item.Links {
-		if l.Rel == schemas.RelDerivedFrom {
-			k.Members = append(k.Members, l.To)
-		}
-	}
-	return k
-}
-
-func (h *heldItems) known() []value.Known {
-	var known []value.Known
+// known are the values from which clusters have their ids.
+func (h *heldValues) known() []source.KnownValue {
+	var known []source.KnownValue
 	for _, id := range slices.Sorted(maps.Keys(h.values)) {
 		if v := h.values[id]; v.current {
-			known = append(known, v.known())
+			k, _ := source.MadeValue(&v.item)
+			known = append(known, k)
 		}
 	}
 	for _, id := range h.others {
-		known = append(known, value.Taken(id))
+		known = append(known, source.TakenValue(id))
 	}
 	return known
 }
 
 // readHeld folds the log of the tenant.
-func readHeld(ctx context.Context, a *app.App) (*heldItems, error) {
-	f := fold{items: map[string]heldValue{}, wants: func(m *schemas.MemoryItem) bool {
+func readHeld(ctx context.Context, a *app.App) (*heldValues, error) {
+	f := fold{items: map[string]heldItem{}, wants: func(m *schemas.MemoryItem) bool {
 		return m.Kind == schemas.KindExperience || m.Kind == schemas.KindValue
 	}}
 	if err := foldLog(ctx, a, f, nil); err != nil {
 		return nil, err
 	}
-	return f.held()
+	h := &heldValues{values: map[string]heldItem{}}
+	for _, id := range slices.Sorted(maps.Keys(f.items)) {
+		v := f.items[id]
+		_, made := source.MadeValue(&v.item)
+		attributes, err := v.item.Experience()
+		switch {
+		case made:
+			h.values[id] = v
+		case v.item.Kind == schemas.KindValue:
+			h.others = append(h.others, id)
+		case v.current && err == nil: // an experience of text alone says nothing on an axis
+			h.experiences = append(h.experiences, source.Experience{Item: v.item, Attributes: attributes})
+		}
+	}
+	return h, nil
+}
+
+// heldItem is an item as the log has it now.
+type heldItem struct {
+	item     schemas.MemoryItem
+	position int64
+	current  bool // neither superseded nor ended
 }
 
 // foldLog adds every entry of the tenant's log, if use takes the log.
@@ -253,7 +253,7 @@ func foldLog(ctx context.Context, a *app.App, f fold, use func(log *app.Reading,
 
 // fold is the state of some items.
 type fold struct {
-	items map[string]heldValue
+	items map[string]heldItem
 	of    func(id string) bool // ids that they may have; nil: any
 	wants func(*schemas.MemoryItem) bool
 }
@@ -273,7 +273,7 @@ func (f fold) add(e *eventlog.Entry) error {
 			return err
 		}
 		if f.wants(&item) {
-			f.items[item.ID] = heldValue{item: item, position: e.Position, current: item.ValidTo.IsZero()}
+			f.items[item.ID] = heldItem{item: item, position: e.Position, current: item.ValidTo.IsZero()}
 		}
 		for _, l := range item.Links {
 			if l.Rel == schemas.RelSupersedes {
@@ -298,33 +298,10 @@ func (f fold) add(e *eventlog.Entry) error {
 	return nil
 }
 
+// retire notes that something has taken the place of an item.
 func (f fold) retire(id string) {
 	if v, ok := f.items[id]; ok {
 		v.current = false
 		f.items[id] = v
 	}
-}
-
-func (f fold) held() (*heldItems, error) {
-	h := &heldItems{values: map[string]heldValue{}}
-	for _, id := range slices.Sorted(maps.Keys(f.items)) {
-		v := f.items[id]
-		if v.item.Kind == schemas.KindValue {
-			if _, made := value.Made(&v.item); made {
-				h.values[id] = v
-			} else {
-				h.others = append(h.others, id)
-			}
-			continue
-		}
-		if !v.current {
-			continue
-		}
-		attributes, err := v.item.Experience()
-		if err != nil {
-			continue // an experience of text alone says nothing on an axis
-		}
-		h.experiences = append(h.experiences, value.Experience{Item: v.item, Attributes: attributes})
-	}
-	return h, nil
 }

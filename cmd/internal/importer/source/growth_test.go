@@ -5,8 +5,6 @@ import (
 
 	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/importer/source/code"
-	"satchel/cmd/internal/importer/source/document"
-	"satchel/cmd/internal/importer/source/experience"
 	"satchel/test/growth"
 	"satchel/test/parts"
 )
@@ -21,9 +19,9 @@ func TestWorkGrowsWithTheFile(t *testing.T) {
 		}
 	})
 	functions := []growth.Function{
-		{Name: "document.Sections", Run: func(text string) { document.Sections("a.md", text) }},
-		{Name: "document.Sections of reStructuredText", Run: func(text string) { document.Sections("a.rst", text) }},
-		{Name: "experience.Decode", Run: func(text string) { experience.Decode([]byte(text), "main", nil) }},
+		{Name: "document.Sections", Run: func(text string) { source.Sections("a.md", text) }},
+		{Name: "document.Sections of reStructuredText", Run: func(text string) { source.Sections("a.rst", text) }},
+		{Name: "experience.Decode", Run: func(text string) { source.DecodeExperience([]byte(text), "main", nil) }},
 		{Name: "source.Clean", Run: func(text string) { source.Clean(text); _, _ = source.Cut(text, 200); source.ID(text, 100) }},
 	}
 	for _, name := range []string{"a.go", "a.py"} {

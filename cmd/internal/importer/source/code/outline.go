@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/importer/source"
-	"satchel/cmd/internal/importer/source/code/treesitter"
 )
 
 // span is a half-open range of bytes; a zero span is none.
 type span struct{ start, end int }
 
 func (s span) isZero() bool       { return s.end == 0 }
+func (s span) size() int          { return s.end - s.start }
 func (s span) holds(in span) bool { return s.start <= in.start && in.end <= s.end && s != in }
 
 // found is a unit or scope as a match describes it.
@@ -22,35 +22,35 @@ type found struct {
 	at, outer       span
 	name, body, doc span
 	head            int    // end of the last
-	end             int    // of a constant, without what stands behind it
-	more            []span // names of constants that stand with it
+	end             int    // of a constant, without what follows it
+	more            []span // names of the constants that are one unit with it
 }
 
-// marks are what stands between and around units.
+// marks are what is between and around units.
 type marks struct {
 	outer []span // around them
 	gaps  []span // comments and attributes
 	after []span // behind constants
 }
 
-// outline makes units of what a grammar's query captured in text.
-func outline(path string, g grammar, text []byte, captures []treesitter.Capture) []Unit {
-	all, m := gather(captures)
+// outlineUnits makes units of what a grammar's query captured in text.
+func outlineUnits(path string, g *grammar, text []byte, captures []capture) []Unit {
+	all, m := gatherCaptures(captures)
 	for i := range all {
 		all[i].outer = all[i].at
-		for j := len(m.outer) - 1; j >= 0; j-- { // inner ones come last
-			o, at := m.outer[j], all[i].outer
-			if o.holds(at) && o.start < at.start && len(bytes.Trim(text[at.end:o.end], "; \t\r\n")) == 0 {
+		for _, o := range slices.Backward(m.outer) { // inner ones come last
+			at := all[i].outer
+			if o.start < at.start && o.holds(at) && len(bytes.Trim(text[at.end:o.end], "; \t\r\n")) == 0 {
 				all[i].outer = o
 			}
 		}
 	}
 	o := outliner{path: path, g: g, source: text, gaps: m.gaps}
-	all = o.join(all, m.after)
-	if g.language == treesitter.Rust {
-		o.headComment()
+	all = o.joinConstants(all, m.after)
+	if g.language == rust {
+		o.addHeadComment()
 	} else {
-		o.fileComment(all)
+		o.addFileComment(all)
 	}
 	var open []int // the found that hold the current one, outermost first
 	for i := range all {
@@ -68,52 +68,39 @@ func outline(path string, g grammar, text []byte, captures []treesitter.Capture)
 
 func isFunction(kind string) bool { return kind == "function" || kind == "method" }
 
-// gather sorts captures into units and scopes in order of their start, what stands
-// around units, and comments and attributes.
-func gather(captures []treesitter.Capture) (all []found, m marks) {
-	flush := func(match []treesitter.Capture) {
-		var f found
-		for _, c := range match {
-			at := span{c.Start, c.End}
-			switch c.Name {
-			case "name":
-				f.name = at
-			case "body":
-				f.body = at
-			case "doc":
-				f.doc = at
-			case "head":
-				f.head = max(f.head, at.end)
-			case "outer":
-				m.outer = append(m.outer, at)
-			case "comment", "attribute":
-				m.gaps = append(m.gaps, at)
-			case "after":
-				m.after = append(m.after, at)
-			default:
-				f.kind, f.at = c.Name, at
-			}
+// gatherCaptures sorts captures into units and scopes in order of their start, what is around units, and comments and
+// attributes.
+func gatherCaptures(captures []capture) (all []found, m marks) {
+	for i, c := range captures {
+		if i == 0 || c.Match != captures[i-1].Match {
+			all = append(all, found{})
 		}
-		if f.kind != "" && (!f.name.isZero() || f.kind == "file") {
-			all = append(all, f)
+		f := &all[len(all)-1]
+		at := span{c.Start, c.End}
+		switch c.Name {
+		case "name":
+			f.name = at
+		case "body":
+			f.body = at
+		case "doc":
+			f.doc = at
+		case "head":
+			f.head = max(f.head, at.end)
+		case "outer":
+			m.outer = append(m.outer, at)
+		case "comment", "attribute":
+			m.gaps = append(m.gaps, at)
+		case "after":
+			m.after = append(m.after, at)
+		default:
+			f.kind = c.Name
+			f.at = at
 		}
 	}
-	for len(captures) > 0 {
-		n := slices.IndexFunc(captures, func(c treesitter.Capture) bool { return c.Match != captures[0].Match })
-		if n < 0 {
-			n = len(captures)
-		}
-		flush(captures[:n])
-		captures = captures[n:]
-	}
-	last := func(f found) int { // of two kinds at one place a constant is what is left
-		if f.kind == constantType {
-			return 1
-		}
-		return 0
-	}
+	all = slices.DeleteFunc(all, func(f found) bool { return f.kind == "" || f.name.isZero() && f.kind != "file" })
+	last := map[string]int{constantType: 1} // of two kinds at one place a constant is what is left
 	slices.SortStableFunc(all, func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.at.start, b.at.start), cmp.Compare(b.at.end, a.at.end), cmp.Compare(last(a), last(b)), cmp.Compare(b.doc.end, a.doc.end))
+		return cmp.Or(cmp.Compare(a.at.start, b.at.start), cmp.Compare(b.at.end, a.at.end), cmp.Compare(last[a.kind], last[b.kind]), cmp.Compare(b.doc.end, a.doc.end))
 	})
 	all = slices.CompactFunc(all, func(a, b found) bool { return a.at == b.at })
 	for _, list := range [][]span{m.outer, m.gaps, m.after} {
@@ -125,7 +112,7 @@ func gather(captures []treesitter.Capture) (all []found, m marks) {
 // outliner makes units.
 type outliner struct {
 	path   string
-	g      grammar
+	g      *grammar
 	source []byte
 	gaps   []span
 	units  []Unit
@@ -134,47 +121,55 @@ type outliner struct {
 // add makes the unit all[i], which the open ones hold.
 func (o *outliner) add(all []found, open []int, i int) {
 	f := all[i]
-	if f.kind == "file" {
-		o.module(f)
+	switch {
+	case f.kind == "file":
+		o.addModule(f)
+		return
+	case f.kind == "scope", f.kind == constantType && o.isNoUnit(all, open, f), o.isOverload(f):
 		return
 	}
-	if f.kind == "scope" || o.overload(f) || f.kind == constantType && o.skipped(all, open, f) {
-		return
-	}
-	u := Unit{Path: o.path, Language: o.g.name, Type: f.kind, Name: o.name(f)}
+	u := Unit{Type: f.kind, Name: o.name(f)}
 	var parts []string
-	inClass := false
 	for _, j := range open {
 		parts = append(parts, o.name(all[j]))
-		if all[j].kind != "scope" {
-			u.Parent, inClass = strings.Join(parts, o.g.joint), true
-		} else if o.g.language == treesitter.Rust && !strings.HasPrefix(o.text(all[j].at), "mod") {
-			u.Parent, inClass = strings.Join(parts, o.g.joint), true // an impl is part of its type
+		isImpl := o.g.language == rust && !bytes.HasPrefix(o.source[all[j].at.start:], []byte("mod")) // a part of its type
+		if all[j].kind != "scope" || isImpl {
+			u.Parent = strings.Join(parts, o.g.joint)
 		}
 	}
 	u.QualifiedName = strings.Join(append(parts, u.Name), o.g.joint)
-	if inClass && u.Type == "function" {
+	if u.Parent != "" && u.Type == "function" {
 		u.Type = "method"
 	}
-	u.Signature, u.Doc = o.dedent(o.signature(f), f.outer.start), o.doc(f)
+	u.Signature = o.dedent(o.signature(f), f.outer.start)
 	if f.kind == constantType {
-		u.Type, u.Signature = o.valueType(f), o.declared(f)
+		u.Type = o.valueType(f)
+		u.Signature = o.declared(f)
 	}
+	u.Doc = o.doc(f)
 	u.Text = o.dedent(o.body(all, i), f.outer.start)
-	o.place(&u, f.outer)
+	o.place(u, f.outer)
+}
+
+// place adds a unit, whose lines are those of a part of the file.
+func (o *outliner) place(u Unit, at span) {
+	u.Path = o.path
+	u.Language = o.g.name
+	u.StartLine = 1 + bytes.Count(o.source[:at.start], []byte("\n"))
+	u.EndLine = u.StartLine + strings.Count(strings.TrimRight(o.text(at), "\n"), "\n")
 	o.units = append(o.units, u)
 }
 
-// overload reports whether a Python function is a signature for type checkers alone; what
-// is called has the same name and follows it.
-func (o *outliner) overload(f found) bool {
-	if o.g.language != treesitter.Python || !isFunction(f.kind) || strings.HasSuffix(o.path, ".pyi") {
+// isOverload reports whether a Python function is a signature for type checkers alone; what is called has the same name
+// and follows it.
+func (o *outliner) isOverload(f found) bool {
+	if o.g.language != python || !isFunction(f.kind) || strings.HasSuffix(o.path, ".pyi") {
 		return false
 	}
 	for line := range strings.Lines(o.text(span{f.outer.start, f.at.start})) {
 		line, _, _ = strings.Cut(line, "#")
 		name, ok := strings.CutPrefix(strings.TrimSpace(line), "@")
-		if name = name[strings.LastIndexByte(name, '.')+1:]; ok && name == "overload" {
+		if ok && name[strings.LastIndexByte(name, '.')+1:] == "overload" {
 			return true
 		}
 	}
@@ -195,23 +190,23 @@ func (o *outliner) name(f found) string {
 
 // signature is the declaration up to its body.
 func (o *outliner) signature(f found) string {
-	from, to := f.at.start, f.at.end
-	if o.g.language != treesitter.Python && o.g.language != treesitter.Rust {
-		from = f.outer.start
+	at := f.at
+	if o.g.language != python && o.g.language != rust {
+		at.start = f.outer.start
 	}
 	switch {
-	case o.g.language == treesitter.Python:
-		to = max(f.head, f.name.end)
-	case o.g.language == treesitter.Ruby: // comments may stand between it and the body
-		if n := bytes.IndexByte(o.source[from:to], '\n'); n >= 0 {
-			to = from + n
+	case o.g.language == python:
+		at.end = max(f.head, f.name.end)
+	case o.g.language == ruby: // there may be comments between it and the body
+		if n := bytes.IndexByte(o.source[at.start:at.end], '\n'); n >= 0 {
+			at.end = at.start + n
 		}
-	case !f.body.isZero() && f.body.start >= from:
-		to = f.body.start
+	case !f.body.isZero() && f.body.start >= at.start:
+		at.end = f.body.start
 	}
-	s := strings.TrimRight(o.text(span{from, to}), " \t\r\n{:;")
-	if trimmed := strings.TrimSuffix(s, "=>"); trimmed != s {
-		s = strings.TrimRight(trimmed, " \t\r\n")
+	s := strings.TrimRight(o.text(at), " \t\r\n{:;")
+	if arrow, ok := strings.CutSuffix(s, "=>"); ok {
+		return strings.TrimRight(arrow, " \t\r\n")
 	}
 	return s
 }
@@ -219,26 +214,27 @@ func (o *outliner) signature(f found) string {
 // doc is the docstring, or the comments right before the unit.
 func (o *outliner) doc(f found) string {
 	if !f.doc.isZero() {
-		return docstring(o.text(f.doc))
+		return plainDocstring(o.text(f.doc))
 	}
 	var parts []string
 	for _, gap := range o.comments(f) {
-		if text := o.text(gap); !attribute(text) {
-			parts = append(parts, comment(text))
+		if text := o.text(gap); !isAttribute(text) {
+			parts = append(parts, plainComment(text))
 		}
 	}
 	return strings.TrimSpace(strings.Join(parts, "\n"))
 }
 
-// comments are those right before a unit, and what else may stand among them.
+// comments are those right before a unit, and what else may be among them.
 func (o *outliner) comments(f found) []span {
 	at := f.outer.start
-	end := from(o.gaps, at)
+	end := firstFrom(o.gaps, at)
 	start := end
 	for start > 0 {
 		gap := o.gaps[start-1]
 		between := o.source[min(gap.end, at):at]
-		if gap.end > at || len(bytes.TrimSpace(between)) > 0 || bytes.Count(between, []byte("\n")) > 1 || o.trails(gap) {
+		apart := len(bytes.TrimSpace(between)) > 0 || bytes.Count(between, []byte("\n")) > 1
+		if gap.end > at || apart || len(bytes.TrimSpace(o.lineBefore(gap.start))) > 0 { // it may be of the code before it on its line
 			break
 		}
 		at = gap.start
@@ -247,14 +243,13 @@ func (o *outliner) comments(f found) []span {
 	return o.gaps[start:end]
 }
 
-// trails reports whether a comment stands behind code, on its line.
-func (o *outliner) trails(gap span) bool {
-	line := o.source[bytes.LastIndexByte(o.source[:gap.start], '\n')+1 : gap.start]
-	return len(bytes.TrimSpace(line)) > 0
+// lineBefore is what is before a place on its line.
+func (o *outliner) lineBefore(at int) []byte {
+	return o.source[bytes.LastIndexByte(o.source[:at], '\n')+1 : at]
 }
 
-// body is the source of a unit, in which the bodies of the units it holds are left out, and
-// where that is long, the comments before them, too: they are units themselves.
+// body is the source of a unit, in which the bodies of the units it holds are left out, and where that is long, the
+// comments before them, too: they are units themselves.
 func (o *outliner) body(all []found, i int) string {
 	f := all[i]
 	if isFunction(f.kind) {
@@ -267,11 +262,11 @@ func (o *outliner) body(all []found, i int) string {
 		if !isFunction(in.kind) || in.outer.start < at {
 			continue
 		}
-		if before := o.comments(in); f.outer.end-f.outer.start > maxGroup && len(before) > 0 && before[0].start >= at {
+		if before := o.comments(in); f.outer.size() > maxGroup && len(before) > 0 && before[0].start >= at {
 			b.WriteString(o.text(span{at, before[0].start}))
 			at = in.outer.start
 		}
-		if !in.body.isZero() && in.body.start >= at && in.body.end <= f.outer.end {
+		if in.body.start >= at && in.body.end <= f.outer.end && !in.body.isZero() {
 			b.WriteString(o.text(span{at, in.body.start}))
 			b.WriteString("…")
 			at = in.body.end
@@ -283,15 +278,15 @@ func (o *outliner) body(all []found, i int) string {
 
 // dedent takes the indentation of the line on which a unit starts away from its others.
 func (o *outliner) dedent(text string, start int) string {
-	line := o.source[bytes.LastIndexByte(o.source[:start], '\n')+1 : start]
+	line := o.lineBefore(start)
 	if len(line) == 0 || len(bytes.TrimLeft(line, " \t")) > 0 {
 		return text
 	}
 	return strings.ReplaceAll(text, "\n"+string(line), "\n")
 }
 
-// docstring removes the quotes and the indentation of a Python string.
-func docstring(s string) string {
+// plainDocstring removes the quotes and the indentation of a Python string.
+func plainDocstring(s string) string {
 	s = strings.TrimLeft(s, "rRbBuUfF")
 	for _, q := range []string{`"""`, "'''", `"`, "'"} {
 		if len(s) >= 2*len(q) && strings.HasPrefix(s, q) && strings.HasSuffix(s, q) {
@@ -299,11 +294,11 @@ func docstring(s string) string {
 			break
 		}
 	}
-	return unindent(s)
+	return unindentLines(s)
 }
 
-// comment removes the marks of a comment in any of the languages.
-func comment(s string) string {
+// plainComment removes the marks of a comment in any of the languages.
+func plainComment(s string) string {
 	if inner, ok := strings.CutPrefix(s, "/*"); ok {
 		s = strings.TrimLeft(strings.TrimSuffix(inner, "*/"), "*!")
 		lines := strings.Split(s, "\n")
@@ -324,8 +319,8 @@ func comment(s string) string {
 	return s
 }
 
-// unindent removes what all lines but the first begin with.
-func unindent(s string) string {
+// unindentLines removes what all lines but the first begin with.
+func unindentLines(s string) string {
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	margin := -1
 	for _, l := range lines[1:] {

@@ -1,54 +1,53 @@
 package code
 
 import (
+	"path"
+	"slices"
 	"strings"
-
-	"satchel/cmd/internal/importer/source/code/treesitter"
 )
 
 // grammar says how the units of a language are found. The captures of a query:
 //
 //	function, method, class, …   a unit, and its type
 //	scope                        what gives its name to the units in it, but is none: a namespace
-//	constant                     a unit without a body; those that stand together become one
+//	constant                     a unit without a body; neighbours become one
 //	file                         the documentation of a file, without a name
 //	head                         what ends the signature; without one the body does
 //	name, body, doc              of the unit or scope of the same match
-//	outer                        what stands around a unit and belongs to it: decorators, export
-//	after                        what may stand behind a constant and belongs to it: its docstring
-//	comment, attribute           what may stand between a unit and what is before it
+//	outer                        what is around a unit and belongs to it: decorators, export
+//	after                        what may follow a constant and belongs to it: its docstring
+//	comment, attribute           what may be between a unit and what is before it
 type grammar struct {
-	name     string
-	language treesitter.Language
-	query    string
-	joint    string // between the parts of a qualified name
+	name       string
+	extensions string // of files
+	joint      string // between the parts of a qualified name
+	language   language
+	query      string // "" for Go, which go/parser reads
 }
 
-// grammarOf returns the grammar for a file's extension, which begins with a dot.
-func grammarOf(extension string) (grammar, bool) {
-	switch strings.ToLower(extension) {
-	case ".py", ".pyi":
-		return grammar{"python", treesitter.Python, pythonQuery, "."}, true
-	case ".js", ".jsx", ".mjs", ".cjs":
-		return grammar{"javascript", treesitter.JavaScript, jsQuery + jsClass, "."}, true
-	case ".ts", ".mts", ".cts":
-		return grammar{"typescript", treesitter.TypeScript, jsQuery + tsQuery, "."}, true
-	case ".tsx":
-		return grammar{"tsx", treesitter.TSX, jsQuery + tsQuery, "."}, true
-	case ".java":
-		return grammar{"java", treesitter.Java, javaQuery, "."}, true
-	case ".rs":
-		return grammar{"rust", treesitter.Rust, rustQuery, "::"}, true
-	case ".c", ".h":
-		return grammar{"c", treesitter.C, cQuery, "."}, true
-	case ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx":
-		return grammar{"cpp", treesitter.CPP, cQuery + cppQuery, "::"}, true
-	case ".rb":
-		return grammar{"ruby", treesitter.Ruby, rubyQuery, "."}, true
-	case ".php":
-		return grammar{"php", treesitter.PHP, phpQuery, "."}, true
+// grammars are the languages that can be read.
+var grammars = []grammar{
+	{name: "go", extensions: ".go"},
+	{"python", ".py .pyi", ".", python, pythonQuery},
+	{"javascript", ".js .jsx .mjs .cjs", ".", javaScript, jsQuery + jsClass},
+	{"typescript", ".ts .mts .cts", ".", typeScript, jsQuery + tsQuery},
+	{"tsx", ".tsx", ".", tsx, jsQuery + tsQuery},
+	{"java", ".java", ".", java, javaQuery},
+	{"rust", ".rs", "::", rust, rustQuery},
+	{"c", ".c .h", ".", cLanguage, cQuery},
+	{"cpp", ".cc .cpp .cxx .hh .hpp .hxx", "::", cpp, cQuery + cppQuery},
+	{"ruby", ".rb", ".", ruby, rubyQuery},
+	{"php", ".php", ".", php, phpQuery},
+}
+
+// grammarOf returns the grammar for the file called name, nil for a file of another kind.
+func grammarOf(name string) *grammar {
+	extension := strings.ToLower(path.Ext(name))
+	i := slices.IndexFunc(grammars, func(g grammar) bool { return slices.Contains(strings.Fields(g.extensions), extension) })
+	if i < 0 {
+		return nil
 	}
-	return grammar{}, false
+	return &grammars[i]
 }
 
 const pythonQuery = `

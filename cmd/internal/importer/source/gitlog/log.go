@@ -2,17 +2,21 @@ package gitlog
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"satchel/cmd/internal/importer/source"
+	"satchel/schemas"
 )
 
 // The limits of what is kept of one commit.
@@ -22,18 +26,22 @@ const (
 	maxToken   = 1 << 20  // bytes of one field that git prints
 )
 
-// Commit is one commit. Its counts are of all files, also of those that Files leaves
-// out; a merge has none, since its changes are those of the commits it merges.
+// Commit is one commit. A merge has no changes: they are those of the commits it merges.
 type Commit struct {
-	SHA        string
-	Parents    []string
-	Author     string
-	Authored   time.Time // in the zone of the author
-	Date       string    // on which it was authored, where the author was: 2026-01-31; "" when git knows none
-	Committed  time.Time
-	CameIn     string // the date on which it was committed, where the author was; "" when git knows none
-	Message    string // valid UTF-8, at most MaxMessage bytes
-	Cut        bool   // the message was longer
+	SHA       string
+	Parents   []string
+	Author    string
+	Authored  time.Time // in the zone of the author
+	Date      string    // on which it was authored, where the author was: 2026-01-31; "" when git knows none
+	Committed time.Time
+	CameIn    string // the date on which it was committed, where the author was; "" when git knows none
+	Message   string // valid UTF-8, at most MaxMessage bytes
+	Cut       bool   // the message was longer
+	Changes
+}
+
+// Changes are those of a commit. The counts are of all files, also of those that Files leaves out.
+type Changes struct {
 	Files      []File // at most MaxFiles, in git's order
 	FilesTotal int
 	Binary     int // files of FilesTotal whose lines git does not count
@@ -59,9 +67,9 @@ const (
 	format = "--format=tformat:%x01%H%x00%P%x00%an%x00%at%x00%as%x00%ct%x00%aI%x00%B%x00"
 )
 
-// Log hands over the commits reachable from the newest and not from since ("" for all),
-// parents before children. An error of yield ends it and is returned. Where the repository
-// lacks content, as a partial clone does, the commits from there on have files and no counts.
+// Log hands over the commits reachable from the newest and not from since ("" for all), parents before children. An
+// error of yield ends it and is returned. Where the repository lacks content, as a partial clone does, the commits from
+// there on have files and no counts.
 func (r *Repo) Log(ctx context.Context, since string, yield func(*Commit) error) error {
 	args := append([]string{"--topo-order", "--reverse"}, r.span(since)...)
 	if err := r.log(ctx, args, yield); err != nil {
@@ -85,19 +93,17 @@ func (r *Repo) Commit(ctx context.Context, sha string) (*Commit, error) {
 
 // log runs git log with counts, and from where that fails without them.
 func (r *Repo) log(ctx context.Context, args []string, yield func(*Commit) error) error {
-	yield = r.honest(yield)
 	done := 0
 	var last *Commit // which is whole when another follows, or git ends well
-	err := r.Stream(ctx, func(out io.Reader) error {
-		return readLog(out, true, func(c *Commit) error {
-			before := last
-			if last = c; before == nil {
-				return nil
-			}
-			done++
-			return yield(before)
-		})
-	}, append(append(append([]string{"log"}, logFlags(true)...), args...), "--")...)
+	err := r.read(ctx, true, args, func(c *Commit) error {
+		before := last
+		last = c
+		if before == nil {
+			return nil
+		}
+		done++
+		return yield(before)
+	})
 	var failed *exec.ExitError
 	switch {
 	case err == nil && last != nil:
@@ -105,25 +111,26 @@ func (r *Repo) log(ctx context.Context, args []string, yield func(*Commit) error
 	case ctx.Err() != nil || !errors.As(err, &failed):
 		return err
 	}
-	return r.Stream(ctx, func(out io.Reader) error {
-		return readLog(out, false, func(c *Commit) error {
-			if done--; done >= 0 {
-				return nil
+	return r.read(ctx, false, args, func(c *Commit) error {
+		done--
+		if done >= 0 {
+			return nil
+		}
+		return yield(c)
+	})
+}
+
+// read runs git log once. It takes away the changes of a commit whose parents a shallow clone lacks: git compares it
+// with nothing, as though it had added every file.
+func (r *Repo) read(ctx context.Context, counts bool, args []string, yield func(*Commit) error) error {
+	return r.stream(ctx, func(out io.Reader) error {
+		return readLog(out, counts, func(c *Commit) error {
+			if r.cutOff[c.SHA] {
+				c.Changes = Changes{}
 			}
 			return yield(c)
 		})
-	}, append(append(append([]string{"log"}, logFlags(false)...), args...), "--")...)
-}
-
-// honest takes away the changes of a commit whose parents a shallow clone lacks: git
-// compares it with nothing, as though it had added every file.
-func (r *Repo) honest(yield func(*Commit) error) func(*Commit) error {
-	return func(c *Commit) error {
-		if r.cutOff[c.SHA] {
-			c.Files, c.FilesTotal, c.Binary, c.Insertions, c.Deletions = nil, 0, 0, 0, 0
-		}
-		return yield(c)
-	}
+	}, slices.Concat([]string{"log"}, logFlags(counts), args, []string{"--"})...)
 }
 
 // logFlags are those of git log, with the counts of lines or the names of files alone.
@@ -140,15 +147,17 @@ func readLog(out io.Reader, counts bool, yield func(*Commit) error) error {
 	t := &tokens{r: bufio.NewReaderSize(out, 1<<16)}
 	token, err := t.next()
 	for err == nil {
-		if !strings.HasPrefix(token, mark) {
+		sha, ok := strings.CutPrefix(token, mark)
+		if !ok {
 			return fmt.Errorf("git printed %d bytes where a commit should start", len(token))
 		}
-		var c *Commit
-		if c, err = readHead(t, token[len(mark):]); err != nil {
-			break
+		c, headErr := readHead(t, sha)
+		if headErr != nil {
+			return headErr
 		}
-		if token, err = readFiles(t, c, counts); err != nil && !errors.Is(err, io.EOF) {
-			break
+		token, err = readFiles(t, c, counts)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
 		}
 		if err := yield(c); err != nil {
 			return err
@@ -165,14 +174,15 @@ func readHead(t *tokens, sha string) (*Commit, error) {
 	var f [7]string
 	for i := range f {
 		var err error
-		if f[i], err = t.next(); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
+		f[i], err = t.next()
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	c := &Commit{SHA: sha, Parents: strings.Fields(f[0]), Author: source.Plain(f[1], ' '), Authored: unix(f[2]), Committed: unix(f[4])}
+	c := &Commit{SHA: sha, Parents: strings.Fields(f[0]), Author: source.Plain(f[1], ' '), Authored: readTime(f[2]), Committed: readTime(f[4])}
 	if _, err := time.Parse(time.DateOnly, f[3]); err == nil {
 		c.Date = f[3]
 	}
@@ -206,10 +216,11 @@ func readFiles(t *tokens, c *Commit, counted bool) (string, error) {
 		}
 		file := File{Path: counts[2]}
 		if file.Path == "" { // a rename: the two names follow
-			if file.From, err = t.next(); err != nil {
-				return "", io.ErrUnexpectedEOF
+			file.From, err = t.next()
+			if err == nil {
+				file.Path, err = t.next()
 			}
-			if file.Path, err = t.next(); err != nil {
+			if err != nil {
 				return "", io.ErrUnexpectedEOF
 			}
 		}
@@ -222,25 +233,25 @@ func (c *Commit) count(added, deleted string, file File) {
 	if added == "-" {
 		c.Binary++
 	}
-	c.Insertions = min(c.Insertions+lineCount(added), math.MaxInt32)
-	c.Deletions = min(c.Deletions+lineCount(deleted), math.MaxInt32)
+	c.Insertions = min(c.Insertions+countLines(added), math.MaxInt32)
+	c.Deletions = min(c.Deletions+countLines(deleted), math.MaxInt32)
 	if len(c.Files) < MaxFiles {
 		c.Files = append(c.Files, File{Path: source.Clean(file.Path), From: source.Clean(file.From)})
 	}
 }
 
-// lineCount reads a count; a binary file has "-", which counts nothing.
-func lineCount(s string) int {
+// countLines reads a count; a binary file has "-", which counts nothing.
+func countLines(s string) int {
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 {
+	if err != nil {
 		return 0
 	}
-	return n
+	return max(0, n)
 }
 
-// unix reads seconds since 1970. What lies outside the years 1970 to 9999, which only
-// a forged or broken commit has, becomes 1970.
-func unix(s string) time.Time {
+// readTime reads seconds since 1970. What lies outside the years 1970 to 9999, which only a forged or broken commit
+// has, becomes 1970.
+func readTime(s string) time.Time {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 || n > 253402300799 {
 		n = 0
@@ -251,8 +262,8 @@ func unix(s string) time.Time {
 // tokens splits a stream at NUL.
 type tokens struct{ r *bufio.Reader }
 
-// next returns the next token; of one longer than maxToken it keeps the beginning. What
-// is not ended by NUL is no token.
+// next returns the next token; of one longer than maxToken it keeps the beginning. What is not ended by NUL is no
+// token.
 func (t *tokens) next() (string, error) {
 	var b []byte
 	for {
@@ -267,5 +278,64 @@ func (t *tokens) next() (string, error) {
 			return "", err
 		}
 		return strings.TrimSuffix(string(b), "\x00"), nil
+	}
+}
+
+// maxAttributes leaves room under schemas.MaxAttributes.
+const maxAttributes = schemas.MaxAttributes - 4<<10
+
+// attributes are those of schemas.CommitAttributes and what goes beyond them.
+type attributes struct {
+	schemas.CommitAttributes
+	Repo       string   `json:"repo"`
+	Date       string   `json:"date,omitempty"` // on which it was authored, where the author was
+	Subject    string   `json:"subject,omitempty"`
+	Merge      bool     `json:"merge,omitempty"`       // more than one parent
+	Renames    []string `json:"renames,omitempty"`     // "old => new"
+	Binary     int      `json:"binary,omitempty"`      // changed files that are binary
+	FilesTotal int      `json:"files_total,omitempty"` // when files_changed is cut: how many there are
+	MessageCut bool     `json:"message_cut,omitempty"` // the content is the beginning of the message
+}
+
+// ItemID is the id of the item of a commit.
+func ItemID(sha string) string { return "commit:" + sha }
+
+// Item returns a commit of the repository called repo as a memory item: the message is its content, the commit time its
+// created_at, and its parents what it follows.
+func (c *Commit) Item(repo, tenant string, labels []string) schemas.MemoryItem {
+	item := schemas.MemoryItem{ID: ItemID(c.SHA), Type: schemas.Episodic, Kind: schemas.KindCommit, Scope: schemas.MemoryScope{Tenant: tenant},
+		CreatedAt: c.Committed, SecurityLabel: labels, Content: schemas.TextContent(cmp.Or(c.Message, "(no message)")), Attributes: c.attributes(repo),
+		Provenance: schemas.Provenance{SourceURI: "git:" + repo + "@" + c.SHA}}
+	for _, parent := range c.Parents[:min(len(c.Parents), schemas.MaxLinks)] {
+		item.Links = append(item.Links, schemas.Link{Rel: schemas.RelFollows, To: ItemID(parent)})
+	}
+	return item
+}
+
+// attributes encodes as many files as there is room for.
+func (c *Commit) attributes(repo string) json.RawMessage {
+	author, _ := source.Cut(c.Author, 200)
+	subject, _ := source.Cut(c.Subject(), 500)
+	a := attributes{Repo: repo, Date: c.Date, Subject: subject, Merge: len(c.Parents) > 1, Binary: c.Binary, MessageCut: c.Cut,
+		CommitAttributes: schemas.CommitAttributes{SHA: c.SHA, Author: author, Timestamp: c.Authored.Format(time.RFC3339), Insertions: c.Insertions, Deletions: c.Deletions}}
+	if c.CameIn != c.Date {
+		a.Committed = c.CameIn
+	}
+	for n := len(c.Files); ; n /= 2 {
+		a.FilesChanged = nil
+		a.Renames = nil
+		for _, f := range c.Files[:n] {
+			a.FilesChanged = append(a.FilesChanged, f.Path)
+			if f.From != "" {
+				a.Renames = append(a.Renames, f.From+" => "+f.Path)
+			}
+		}
+		if n < c.FilesTotal {
+			a.FilesTotal = c.FilesTotal
+		}
+		raw := source.Encode(a)
+		if len(raw) <= maxAttributes || n == 0 {
+			return raw
+		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package tree
+package source
 
 import (
 	"os"
@@ -15,12 +15,12 @@ func TestReadWaitsForNoPipe(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(dir)
+	f, err := OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, _, err := f.Read("pipe", 5); err != ErrSpecial {
+	if _, _, err := f.Read("pipe", 5); err != Special {
 		t.Errorf("a pipe: %v", err)
 	}
 }
@@ -41,7 +41,7 @@ func TestReadOfAFileThatIsSwapped(t *testing.T) {
 	must(os.WriteFile(other, []byte("secret"), 0o644))
 	must(os.WriteFile(filepath.Join(dir, "name"), []byte("own"), 0o644)) // it is there before it is swapped
 	must(os.WriteFile(filepath.Join(dir, "other"), []byte("other"), 0o644))
-	f, err := Open(dir)
+	f, err := OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package document
+package source
 
 import (
 	"strings"
@@ -86,29 +86,30 @@ func TestHeadings(t *testing.T) {
 	}
 }
 
-func TestItem(t *testing.T) {
+func TestItemsOfADocument(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 7, 22, 6, 7, 8, 9, time.UTC)
-	f := File{ID: FileID("kiln", "docs/a b.md"), Name: "kiln", Path: "docs/a b.md", Changed: at, Committed: true}
-	for _, s := range Sections(f.Path, "# Kiln\n## Öfen: "+strings.Repeat("heiß ", 300)+"\n\x00hot\n") {
-		item, err := f.Item(&s, schemas.KindKnowledge, "acme", []string{"level:internal"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if issues := item.Validate(); len(issues) > 0 {
-			t.Error(issues)
-		}
-		if id, name, rel := FileOf(&item); id != f.ID || name != "kiln" || rel != f.Path {
-			t.Errorf("is of %q, %q, %q", id, name, rel)
-		}
-		if !strings.Contains(string(item.Attributes), `"line":2,"end_line":3,`) || !strings.Contains(string(item.Attributes), `"date":"2026-07-22"`) {
-			t.Errorf("attributes %s", item.Attributes)
-		}
+	d := Document{ID: FileID("kiln", "docs/a b.md"), Name: "kiln", Path: "docs/a b.md", Changed: at, Committed: true}
+	items := d.Items([]byte("# Kiln\n## Öfen: "+strings.Repeat("heiß ", 300)+"\n\x00hot\n"), schemas.KindKnowledge, "acme", []string{"level:internal"})
+	if len(items) != 1 {
+		t.Fatal(items)
 	}
-	other := File{ID: IDPrefix + "0123", Name: "kiln", Path: "docs/a b.md", Changed: at}
-	item, err := other.Item(&Section{Path: []string{"A"}, Text: "x", Line: 1, EndLine: 2}, schemas.KindMemory, "acme", nil)
-	if id, _, _ := FileOf(&item); err != nil || id != other.ID || strings.Contains(string(item.Attributes), "date") {
-		t.Errorf("%q, %s, %v", id, item.Attributes, err)
+	if issues := items[0].Validate(); len(issues) > 0 {
+		t.Error(issues)
+	}
+	if id, name, rel := FileOf(&items[0]); id != d.ID || name != "kiln" || rel != d.Path {
+		t.Errorf("is of %q, %q, %q", id, name, rel)
+	}
+	if !strings.Contains(string(items[0].Attributes), `"line":2,"end_line":3,`) || !strings.Contains(string(items[0].Attributes), `"date":"2026-07-22"`) {
+		t.Errorf("attributes %s", items[0].Attributes)
+	}
+	other := Document{ID: DocumentPrefix + "0123", Name: "kiln", Path: "docs/a b.md", Changed: at}
+	items = other.Items([]byte("# A\nx"), schemas.KindMemory, "acme", nil)
+	if len(items) != 1 {
+		t.Fatal(items)
+	}
+	if id, _, _ := FileOf(&items[0]); id != other.ID || strings.Contains(string(items[0].Attributes), "date") {
+		t.Errorf("%q, %s", id, items[0].Attributes)
 	}
 }
 
@@ -121,14 +122,13 @@ func FuzzSections(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, rst bool) {
 		name := map[bool]string{false: "a.md", true: "a.rst"}[rst]
 		var all strings.Builder
-		file := File{ID: FileID("kiln", name), Name: "kiln", Path: name, Changed: time.Unix(1, 0)}
 		for _, s := range Sections(name, text) {
 			all.WriteString(s.Text + "\n")
-			item, err := file.Item(&s, schemas.KindKnowledge, "acme", []string{"level:internal"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if issues := item.Validate(); len(issues) > 0 && len(text) < 1<<10 {
+		}
+		file := Document{ID: FileID("kiln", name), Name: "kiln", Path: name, Changed: time.Unix(1, 0)}
+		items := file.Items([]byte(text), schemas.KindKnowledge, "acme", []string{"level:internal"})
+		for i := range items {
+			if issues := items[i].Validate(); len(issues) > 0 && len(text) < 1<<10 {
 				t.Fatal(issues)
 			}
 		}

@@ -1,4 +1,4 @@
-package value
+package source
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"satchel/pipeline/model/static"
+	"satchel/pipeline/infra/vecmath"
 	"satchel/schemas"
 )
 
@@ -39,17 +40,17 @@ func TestClustersKeepWhatTheyPromise(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		vectors, threshold, least := drawVectors(t), rapid.Float64Range(.1, 1).Draw(t, "threshold"), rapid.IntRange(2, 4).Draw(t, "least")
-		clusters := Find(vectors, threshold, least)
+		clusters := findClusters(vectors, threshold, least)
 		seen := map[int]bool{}
 		for i, c := range clusters {
-			if len(c.Members) < least || !slices.IsSorted(c.Members) || !slices.Contains(c.Members, c.Leader) || !slices.Contains(c.Members, c.Medoid) || c.Similarity < 0 || c.Similarity > 1 {
+			if len(c.members) < least || !slices.IsSorted(c.members) || !slices.Contains(c.members, c.leader) || !slices.Contains(c.members, c.medoid) || c.similarity < 0 || c.similarity > 1 {
 				t.Fatalf("cluster %+v", c)
 			}
-			if i > 0 && len(c.Members) > len(clusters[i-1].Members) {
+			if i > 0 && len(c.members) > len(clusters[i-1].members) {
 				t.Fatal("a later cluster is larger")
 			}
-			for _, m := range c.Members {
-				if m != c.Leader && dot(vectors[m], vectors[c.Leader]) < threshold || seen[m] {
+			for _, m := range c.members {
+				if m != c.leader && vecmath.Cosine(vectors[m], vectors[c.leader]) < threshold || seen[m] {
 					t.Fatalf("%d is far from its leader, or in two clusters", m)
 				}
 				seen[m] = true
@@ -58,7 +59,7 @@ func TestClustersKeepWhatTheyPromise(t *testing.T) {
 		for i := range vectors { // what is left has fewer neighbours among itself
 			n := 1
 			for j := range vectors {
-				if i != j && !seen[i] && !seen[j] && dot(vectors[i], vectors[j]) >= threshold && dot(vectors[j], vectors[j]) > 0 {
+				if i != j && !seen[i] && !seen[j] && vecmath.Cosine(vectors[i], vectors[j]) >= threshold && vecmath.Cosine(vectors[j], vectors[j]) > 0 {
 					n++
 				}
 			}
@@ -79,22 +80,19 @@ func experiences() []Experience {
 	return all
 }
 
-func values(t *testing.T, all []Experience, known []Known) []Value {
+func rootCauses(t *testing.T, all []Experience, known []KnownValue) []Value {
 	t.Helper()
 	e, err := static.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := Values(t.Context(), e, all, known, Options{})
+	found, err := Values(t.Context(), e, all, known, ValueOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var causes []Value
 	for _, v := range found {
-		item, err := v.Item("acme", 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		item := v.Item("acme", 7)
 		if issues := item.Validate(); len(issues) > 0 {
 			t.Error(issues)
 		}
@@ -105,10 +103,10 @@ func values(t *testing.T, all []Experience, known []Known) []Value {
 	return causes
 }
 
-func knownOf(found []Value) []Known {
-	var known []Known
+func knownOf(found []Value) []KnownValue {
+	var known []KnownValue
 	for _, v := range found {
-		k := Known{ClusterID: v.ClusterID, Axis: v.Axis}
+		k := KnownValue{ClusterID: v.ClusterID, Axis: v.Axis}
 		for _, m := range v.Members {
 			k.Members = append(k.Members, m.Item.ID)
 		}
@@ -128,30 +126,30 @@ func ids(found []Value) []string {
 func TestValues(t *testing.T) {
 	t.Parallel()
 	all := experiences()
-	found := values(t, all, nil)
+	found := rootCauses(t, all, nil)
 	if len(found) != 2 || found[0].Size != 3 || found[1].Size != 2 || !strings.Contains(found[0].Text, "logs") || !strings.Contains(found[1].Text, "clock") {
 		t.Fatalf("values %+v", found)
 	}
 	shuffled := slices.Clone(all)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	if d := cmp.Diff(knownOf(found), knownOf(values(t, shuffled, nil))); d != "" {
+	if d := cmp.Diff(knownOf(found), knownOf(rootCauses(t, shuffled, nil))); d != "" {
 		t.Error("another order gives other values", d)
 	}
 	grown := all[5]
 	grown.Item.ID, grown.Attributes.RootCause = "ghap:a0", "The disk was full, of old logs"
-	more := values(t, append(slices.Clone(all), grown), knownOf(found))
+	more := rootCauses(t, append(slices.Clone(all), grown), knownOf(found))
 	if d := cmp.Diff(ids(found), ids(more)); d != "" || more[0].Size != 4 {
 		t.Errorf("a cluster that grows does not keep its id\n%s", d)
 	}
 	apart := experiences()
 	apart[0].Item.SecurityLabel, apart[3].Item.SecurityLabel = []string{"level:restricted"}, []string{"level:restricted"}
-	if left := values(t, apart, nil); len(left) != 1 || left[0].Size != 2 {
+	if left := rootCauses(t, apart, nil); len(left) != 1 || left[0].Size != 2 {
 		t.Errorf("experiences of other labels are in one cluster: %+v", left)
 	}
 	if heir := Heir(found, knownOf(more)[0]); heir == nil || heir.ClusterID != found[0].ClusterID {
 		t.Errorf("heir %+v", heir)
 	}
-	if Heir(found, Known{Axis: "full", Members: []string{"ghap:g0"}}) != nil {
+	if Heir(found, KnownValue{Axis: "full", Members: []string{"ghap:g0"}}) != nil {
 		t.Error("an heir on another axis")
 	}
 }
@@ -159,19 +157,16 @@ func TestValues(t *testing.T) {
 // An item of another's stays what it is, whatever its id.
 func TestValuesOfOthers(t *testing.T) {
 	t.Parallel()
-	found := values(t, experiences(), nil)
-	item, err := found[0].Item("acme", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, made := Made(&item); !made || a.ClusterID != found[0].ClusterID {
+	found := rootCauses(t, experiences(), nil)
+	item := found[0].Item("acme", 0)
+	if a, made := MadeValue(&item); !made || a.ClusterID != found[0].ClusterID {
 		t.Errorf("what Item made: %+v, %v", a, made)
 	}
 	item.Provenance.SourceURI = "note:1"
-	if _, made := Made(&item); made {
+	if _, made := MadeValue(&item); made {
 		t.Error("an item from elsewhere passes for one that Item made")
 	}
-	beside := values(t, experiences(), []Known{Taken(item.ID)})
+	beside := rootCauses(t, experiences(), []KnownValue{TakenValue(item.ID)})
 	if beside[0].ClusterID == found[0].ClusterID || beside[1].ClusterID != found[1].ClusterID {
 		t.Errorf("ids %v beside %s, without it %v", ids(beside), item.ID, ids(found))
 	}
@@ -179,11 +174,9 @@ func TestValuesOfOthers(t *testing.T) {
 
 func TestSameValue(t *testing.T) {
 	t.Parallel()
-	found := values(t, experiences(), nil)
-	a, err := found[0].Item("acme", 0)
-	b, err2 := found[0].Item("acme", 9)
-	c, err3 := found[1].Item("acme", 0)
-	if err != nil || err2 != nil || err3 != nil || !SameValue(a, b) || SameValue(a, c) {
+	found := rootCauses(t, experiences(), nil)
+	a := found[0].Item("acme", 0)
+	if !SameValue(a, found[0].Item("acme", 9)) || SameValue(a, found[1].Item("acme", 0)) {
 		t.Error("revisions are compared, or texts are not")
 	}
 }
@@ -196,7 +189,7 @@ func (broken) Embed(ctx context.Context, _ []string) ([][]float32, error) {
 
 func TestAnEmbedderThatFails(t *testing.T) {
 	t.Parallel()
-	if _, err := Values(t.Context(), broken{}, experiences(), nil, Options{}); err == nil {
+	if _, err := Values(t.Context(), broken{}, experiences(), nil, ValueOptions{}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -212,7 +205,7 @@ func BenchmarkFind(b *testing.B) {
 		vectors[i] = v
 	}
 	for b.Loop() {
-		Find(vectors, .5, 2)
+		findClusters(vectors, .5, 2)
 	}
 }
 
@@ -226,7 +219,7 @@ func TestALearnedOutcomeIsWhole(t *testing.T) {
 		"abandoned":                                   {OutcomeStatus: "abandoned"},
 		"(none)":                                      {OutcomeResult: " (none) "},
 	} {
-		if got := sentence("full", &Experience{Attributes: a}); got != want {
+		if got := valueText("full", &Experience{Attributes: a}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package tree
+package source
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func TestReadKeepsToRegularFilesOfTheFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f, err := Open(dir)
+	f, err := OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestReadKeepsToRegularFilesOfTheFolder(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
 	}
-	for name, want := range map[string]error{"long": ErrTooLarge, "sub": ErrSpecial, "secret": ErrLink, "near": ErrLink, "absolute": ErrLink, "zero": ErrLink, "none": fs.ErrNotExist} {
+	for name, want := range map[string]error{"long": TooLarge, "sub": Special, "secret": Link, "near": Link, "absolute": Link, "zero": Link, "none": fs.ErrNotExist} {
 		if text, _, err := f.Read(name, 5); !errors.Is(err, want) || text != nil {
 			t.Errorf("%s: %q, %v, want %v", name, text, err, want)
 		}

@@ -1,4 +1,4 @@
-package experience
+package source
 
 import (
 	"encoding/json"
@@ -16,9 +16,9 @@ const nested = `{"id":"ghap_7","created_at":"2026-03-04T05:06:07+01:00","session
 "outcome":{"status":"falsified","result":"still grew"},"surprise":"it was the log","root_cause":{"category":"wrong-assumption","description":"the log kept lines"},
 "lesson":{"what_worked":"a heap profile","takeaway":"measure first"},"confidence_tier":"gold"}`
 
-func TestDecode(t *testing.T) {
+func TestDecodeExperience(t *testing.T) {
 	t.Parallel()
-	item, issues := Decode([]byte(nested), "acme", []string{"level:internal"})
+	item, issues := DecodeExperience([]byte(nested), "acme", []string{"level:internal"})
 	if len(issues) > 0 {
 		t.Fatal(issues)
 	}
@@ -40,16 +40,16 @@ func TestDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, issues := Decode(flat, "acme", []string{"level:internal"})
+	again, issues := DecodeExperience(flat, "acme", []string{"level:internal"})
 	if len(issues) > 0 || again.Content.Text() != text || again.ID != item.ID || again.CreatedAt.Unix() != 0 {
 		t.Errorf("the flat form: %v\n%+v", issues, again)
 	}
 }
 
-func TestWhatIsWrongIsNamed(t *testing.T) {
+func TestWhatIsWrongWithAnExperienceIsNamed(t *testing.T) {
 	t.Parallel()
 	good := `{"domain":"d","goal":"g","hypothesis":"h","action":"a","prediction":"p","outcome_status":"confirmed","root_cause":"r","lesson":"l"}`
-	if item, issues := Decode([]byte(good), "acme", []string{"level:internal"}); len(issues) > 0 || !strings.HasPrefix(item.ID, "ghap:") {
+	if item, issues := DecodeExperience([]byte(good), "acme", []string{"level:internal"}); len(issues) > 0 || !strings.HasPrefix(item.ID, "ghap:") {
 		t.Fatal(issues)
 	}
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		{`"lesson":"l"`, `"confidence_tier":"tin"`, []string{"/confidence_tier"}}, {`"lesson":"l"`, `"created_at":"yesterday"`, []string{"/created_at"}},
 		{`"lesson":"l"`, `"iteration_count":-1`, []string{"/iteration_count"}}, {`"lesson":"l"`, `"axis":"x"`, []string{"/axis"}}, {`"lesson":"l"`, `"security_label":["x"]`, []string{"/security_label/0"}},
 	} {
-		_, issues := Decode([]byte(strings.Replace(good, c.from, c.to, 1)), "acme", []string{"level:internal"})
+		_, issues := DecodeExperience([]byte(strings.Replace(good, c.from, c.to, 1)), "acme", []string{"level:internal"})
 		var got []string
 		for _, i := range issues {
 			got = append(got, i.Pointer)
@@ -72,11 +72,11 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}
 }
 
-func FuzzDecode(f *testing.F) {
+func FuzzDecodeExperience(f *testing.F) {
 	f.Add([]byte(nested))
 	f.Add([]byte(`{"root_cause":null,"lesson":null,"outcome":null,"created_at":1e300}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		item, issues := Decode(raw, "acme", []string{"level:internal"})
+		item, issues := DecodeExperience(raw, "acme", []string{"level:internal"})
 		if found := item.Validate(); len(issues) == 0 && len(found) > 0 {
 			t.Fatal(found)
 		}

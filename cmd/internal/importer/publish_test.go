@@ -42,16 +42,16 @@ func TestWhatIsNotFoundAtOnceIsAskedForAgain(t *testing.T) {
 	})
 	e, err := emitters.New(nc, emitters.Config{Tenant: "main", Agent: "import", Labels: []string{"level:internal"}})
 	must(t, err)
-	o := &outcomes{a: &app.App{Settings: &config.Settings{Tenant: "main"}}, conn: &client.Client{NC: nc, Tenant: "main"}, size: 5}
+	p := &publisher{a: &app.App{Settings: &config.Settings{Tenant: "main"}}, conn: &client.Client{NC: nc, Tenant: "main"}, emitter: e, head: schemas.HeadReply{Size: 5}}
 	var items []schemas.MemoryItem
 	var receipts []schemas.Receipt
 	for _, id := range []string{"e1", "e2", "e3"} {
 		items = append(items, schemas.MemoryItem{ID: id, Content: schemas.TextContent("x"), CreatedAt: time.Unix(1, 0)})
 		receipts = append(receipts, schemas.Receipt{Source: "s", ID: id})
 	}
-	known, _, err := o.settle(t.Context(), e, items, receipts, []string{"1", "2", "3"})
-	if err != nil || known != 3 || o.Refused != 0 {
-		t.Errorf("%d of 3 known, %d refused, %v", known, o.Refused, err)
+	err = p.settle(t.Context(), items, receipts, []string{"1", "2", "3"})
+	if err != nil || p.Known != 3 || p.Refused != 0 {
+		t.Errorf("%d of 3 known, %d refused, %v", p.Known, p.Refused, err)
 	}
 }
 
