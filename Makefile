@@ -20,7 +20,7 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: long attack measurements observe observe-all help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
+.PHONY: reference long attack measurements observe observe-all help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ fuzz: ## every fuzz target for FUZZTIME each
 			echo "$$d $$f"; (cd $$d && $(GO) test -run='^$$' -fuzz="^$$f$$" -fuzztime=$(FUZZTIME) .) || exit 1; \
 		done || exit 1; done
 
+reference: ## the tables of docs/reference, as the code has them
+	SATCHEL_GOLDEN=write $(GO) test -count=1 -run 'TestReference$$' ./cmd/satchel ./emitters/gateway
+
 bench: build ## latency, throughput, restart and memory on a generated corpus
 	bin/satchel bench
 
@@ -68,7 +71,7 @@ eval: build ## retrieval and packs on labelled data: EVAL_DATA=folder SET=name
 measurements: build ## docs/measurements.md, anew: EVAL_DATA=folder
 	$(GO) run ./test/measurements test/talk test/held $(EVAL_DATA):$(MEASURED) > docs/measurements.md.new && mv docs/measurements.md.new docs/measurements.md
 
-rot: build ## packs as the history grows and distractors are planted, against test/golden/rot.json; docs/rot.md says how to accept new figures
+rot: build ## packs as the history grows and distractors are planted, against test/golden/rot.json; docs/reference/rot.md says how to accept new figures
 	bin/satchel rot --sizes 1000,10000 --max 60 --seeds 1 --check test/golden/rot.json --out bin/rot
 
 crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost or doubled

@@ -122,7 +122,7 @@ func savingTurns() []struct {
 	}
 }
 
-// TestSavings counts what each mode spares, holds the table of docs/selection.md to it,
+// TestSavings counts what each mode spares, holds the table of docs/reference/relevance.md to it,
 // and holds that no query asks for what is excluded.
 func TestSavings(t *testing.T) {
 	t.Parallel()
@@ -164,10 +164,10 @@ func TestSavings(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| %s | %d | %d | %d | %d |\n", turn.name, out, queries, read, spared)
 	}
-	raw, err := os.ReadFile("../docs/selection.md")
+	raw, err := os.ReadFile("../docs/reference/relevance.md")
 	must(t, err)
 	if !strings.Contains(string(raw), table.String()) {
-		t.Errorf("docs/selection.md lacks this table:\n%s", table.String())
+		t.Errorf("docs/reference/relevance.md lacks this table:\n%s", table.String())
 	}
 	// Each kind that is excluded as a whole is asked for by no query.
 	for mode, hidden := range map[string]schemas.Facets{

@@ -1,5 +1,5 @@
 // Package evidence writes what the log can prove of context packs into one file, and checks such a
-// file without Satchel's data. The format is satchel-evidence/1; docs/evidence.md describes it.
+// file without Satchel's data. The format is satchel-evidence/1; docs/reference/formats.md describes it.
 //
 // # The file
 //

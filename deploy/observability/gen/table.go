@@ -8,11 +8,11 @@ import (
 	"satchel/schemas"
 )
 
-// operations is the page that has the table of metrics, between two lines.
+// metricsPage is the page that has the table of metrics, between two lines.
 const (
-	operations = "docs/operations.md"
-	tableBegin = "<!-- metrics: written by go run ./deploy/observability/gen -->\n"
-	tableEnd   = "<!-- end of metrics -->\n"
+	metricsPage = "docs/reference/metrics.md"
+	tableBegin  = "<!-- metrics: written by go run ./deploy/observability/gen -->\n"
+	tableEnd    = "<!-- end of metrics -->\n"
 )
 
 // withTable returns the page with the table of metrics as package schemas has it.
@@ -20,7 +20,7 @@ func withTable(page []byte) ([]byte, error) {
 	before, rest, found := bytes.Cut(page, []byte(tableBegin))
 	_, after, ends := bytes.Cut(rest, []byte(tableEnd))
 	if !found || !ends {
-		return nil, fmt.Errorf("%s has no lines %q and %q", operations, tableBegin, tableEnd)
+		return nil, fmt.Errorf("%s has no lines %q and %q", metricsPage, tableBegin, tableEnd)
 	}
 	return bytes.Join([][]byte{before, []byte(tableBegin), []byte(table()), []byte(tableEnd), after}, nil), nil
 }

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"satchel/cmd/internal/config"
+	"satchel/schemas"
+	"satchel/test/parts"
+)
+
+// TestReference holds the tables of docs/reference that are made from code.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	for name, table := range map[string]string{
+		"commands": commandTable(t), "settings": settingTable(), "subjects": subjectTable(t), "schemas": schemaTable(t),
+		"errors": errorTable(t), "drop-reasons": dropTable(t), "dead-letter-reasons": deadLetterTable(t),
+	} {
+		page := "../../docs/reference/" + strings.TrimPrefix(strings.TrimPrefix(name, "drop-"), "dead-letter-") + ".md"
+		parts.Table(t, page, name, table)
+	}
+}
+
+func commandTable(t *testing.T) string {
+	parser, err := kong.New(&cli{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("| command | what it does |\n|---|---|\n")
+	for _, c := range parser.Model.Leaves(true) {
+		fmt.Fprintf(&b, "| `satchel %s` | %s |\n", strings.TrimPrefix(c.FullPath(), parser.Model.Name+" "), c.Help)
+	}
+	return b.String()
+}
+
+func settingTable() string {
+	ranges := map[string]string{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Settings]()) {
+		name := f.Tag.Get("name")
+		if name == "" {
+			name = config.Kebab(f.Name)
+		}
+		if f.Tag.Get("min") != "" {
+			ranges[name] = "`" + f.Tag.Get("min") + "`–`" + f.Tag.Get("max") + "`"
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| environment | flag | default | older name | range | |\n|---|---|---|---|---|---|\n")
+	for _, one := range (&config.Settings{}).Effective() {
+		if one.Env != "" {
+			fmt.Fprintf(&b, "| `%s` | `--%s` | %s | %s | %s | %s |\n", one.Env, one.Name, code(one.Default), code(one.Older), ranges[one.Name], one.Help)
+		}
+	}
+	return b.String()
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+func subjectTable(t *testing.T) string {
+	var d struct {
+		Channels map[string]struct{ Address, Description string }
+	}
+	if err := json.Unmarshal(schemas.AsyncAPI(), &d); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for _, c := range d.Channels {
+		if c.Address != "" {
+			rows[strings.NewReplacer("{", "<", "}", ">").Replace(c.Address)] = c.Description
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| subject | what |\n|---|---|\n")
+	for _, address := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", address, rows[address])
+	}
+	return b.String()
+}
+
+func schemaTable(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("| schema | what |\n|---|---|\n")
+	for _, name := range schemas.Names() {
+		raw, err := schemas.JSONSchema(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d struct{ Title, Description string }
+		if err := json.Unmarshal(raw, &d); err != nil {
+			t.Fatal(err)
+		}
+		what := strings.NewReplacer("<", "`<", ">", ">`").Replace(strings.TrimPrefix(d.Description, d.Title+" "))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", name, what)
+	}
+	return b.String()
+}
+
+func errorTable(t *testing.T) string {
+	comments := constants(t, "../../schemas/errors.go", "Code")
+	codes := slices.SortedFunc(maps.Keys(comments), func(a, b string) int {
+		if n := schemas.Code(a).HTTPStatus() - schemas.Code(b).HTTPStatus(); n != 0 {
+			return n
+		}
+		return strings.Compare(a, b)
+	})
+	var b strings.Builder
+	b.WriteString("| code | number | when |\n|---|---|---|\n")
+	for _, c := range codes {
+		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", c, schemas.Code(c).HTTPStatus(), comments[c])
+	}
+	return b.String()
+}
+
+func dropTable(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("| reason | the item |\n|---|---|\n")
+	for _, r := range slices.Sorted(maps.Keys(constants(t, "../../schemas/pack.go", "DropReason"))) {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", r, schemas.DropReason(r).Sentence())
+	}
+	return b.String()
+}
+
+func deadLetterTable(t *testing.T) string {
+	comments := constants(t, "../../pipeline/write/rejection.go", "Reason")
+	var b strings.Builder
+	b.WriteString("| reason | the event |\n|---|---|\n")
+	for _, r := range slices.Sorted(maps.Keys(comments)) {
+		if comments[r] == "" {
+			t.Errorf("the reason %s has no comment", r)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", r, comments[r])
+	}
+	return b.String()
+}
+
+// constants returns the text constants of a type in a file, each with the comment behind it.
+func constants(t *testing.T, file, typ string) map[string]string {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		id, named := spec.Type.(*ast.Ident)
+		value, is := spec.Values[0].(*ast.BasicLit)
+		if !named || !is || id.Name != typ {
+			return true
+		}
+		text, err := strconv.Unquote(value.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[text] = strings.TrimSpace(spec.Comment.Text())
+		return true
+	})
+	return found
+}
