@@ -60,7 +60,7 @@ fuzz: ## every fuzz target for FUZZTIME each
 		done || exit 1; done
 
 reference: ## the tables of docs/reference, as the code has them
-	SATCHEL_GOLDEN=write $(GO) test -count=1 -run 'TestReference$$' ./cmd/satchel ./emitters/gateway
+	SATCHEL_GOLDEN=write $(GO) test -count=1 -run '^(TestReference|TestSavings)$$' ./cmd/satchel ./emitters/gateway ./deploy/observability/gen ./pipeline/relevance ./pipeline
 
 bench: build ## latency, throughput, restart and memory on a generated corpus
 	bin/satchel bench
@@ -125,7 +125,7 @@ attack: ## every cell of the attack matrix: operations, principals, fields, stat
 	SATCHEL_TEST_ATTACK=all $(GO) test -count=1 -timeout 20m -v ./test/attack
 
 observe: ## boards, rules and runbook as the tables say, promtool's tests, and alerts by their faults; prometheus and promtool have to be on the path
-	$(GO) run ./deploy/observability/gen && git diff --exit-code docs deploy/observability
+	$(GO) run ./deploy/observability/gen && git diff --exit-code deploy/observability
 	SATCHEL_TEST_REQUIRE=prometheus $(GO) test -count=1 -timeout 15m ./deploy/observability/... ./pipeline/meter/... ./test/observe
 
 observe-all: ## every alert by its fault on real processes, with Prometheus as for observe; a small disk only where one can be mounted
