@@ -32,6 +32,30 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// TestCommentedReference holds the tables that comments of code have.
+func TestCommentedReference(t *testing.T) {
+	t.Parallel()
+	for _, one := range []struct {
+		page, name, file, begins string
+		header                   []string
+	}{
+		{"reference/policy", "who-asks", "policies/registry.go", "registry ", nil},
+		{"reference/policy", "rules", "policies/doc.go", "reason ", nil},
+		{"reference/policy", "roles", "policies/doc.go", "pii_reader ", []string{"role", "a principal with it"}},
+		{"reference/policy", "lowers", "pipeline/write/relabel.go", "level, sensitivity ", []string{"protection", "is less if"}},
+		{"reference/policy", "bundle", "policies/opa/doc.go", "verdicts ", []string{"rule", "value"}},
+		{"reference/exceptions", "counters", "policies/exception/doc.go", "uses ", []string{"counter", "counts"}},
+		{"reference/roles", "roles", "pipeline/isolation/roles/doc.go", "planner ", []string{"role", "does", ""}},
+		{"reference/formats", "leaf", "pipeline/store/eventlog/doc.go", "tenant ", []string{"name", "value"}},
+		{"reference/formats", "backup", "cmd/internal/backup/doc.go", "manifest ", []string{"file", "what"}},
+		{"reference/formats", "evidence", "cmd/internal/evidence/doc.go", "manifest ", []string{"member", "what"}},
+		{"explanation/isolation", "types", "pipeline/pii/doc.go", "type ", nil},
+		{"explanation/packs", "blobs", "pipeline/compaction/blob/doc.go", "kind ", nil},
+	} {
+		parts.Table(t, "../../docs/"+one.page+".md", one.name, parts.Commented(t, "../../"+one.file, one.begins, one.header...))
+	}
+}
+
 func commandTable(t *testing.T) string {
 	parser, err := kong.New(&cli{})
 	if err != nil {
