@@ -60,7 +60,7 @@ fuzz: ## every fuzz target for FUZZTIME each
 		done || exit 1; done
 
 reference: ## the tables of docs/reference, as the code has them
-	SATCHEL_GOLDEN=write $(GO) test -count=1 -run '^(TestReference|TestCommentedReference|TestSavings)$$' ./cmd/satchel ./emitters/gateway ./deploy/observability/gen ./pipeline/relevance ./pipeline
+	SATCHEL_GOLDEN=write $(GO) test -count=1 -run '^(Test[A-Za-z]*Reference|TestSavings)$$' ./cmd/satchel ./emitters/gateway ./deploy/observability/gen ./pipeline/relevance ./pipeline
 
 bench: build ## latency, throughput, restart and memory on a generated corpus
 	bin/satchel bench

@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"satchel/cmd/internal/config"
+	"satchel/pipeline/selection/rank"
 	"satchel/schemas"
 	"satchel/test/parts"
 )
@@ -30,6 +31,30 @@ func TestReference(t *testing.T) {
 		page := "../../docs/reference/" + strings.TrimPrefix(strings.TrimPrefix(name, "drop-"), "dead-letter-") + ".md"
 		parts.Table(t, page, name, table)
 	}
+}
+
+// TestSmallReference holds the tables of ranking profiles and of receipts.
+func TestSmallReference(t *testing.T) {
+	t.Parallel()
+	var profiles, levels strings.Builder
+	profiles.WriteString("| profile | weights | λ a day |\n|---|---|---|\n")
+	for _, p := range rank.Profiles() {
+		weights := p.Weights()
+		var terms []string
+		for _, name := range slices.Sorted(maps.Keys(weights)) {
+			if weights[name] > 0 {
+				terms = append(terms, fmt.Sprint(name, " ", weights[name]))
+			}
+		}
+		fmt.Fprintf(&profiles, "| `%s` | %s | %v |\n", p.Name, strings.Join(terms, ", "), p.Lambda)
+	}
+	levels.WriteString("| level | the event |\n|---|---|\n")
+	comments := constants(t, "../../schemas/receipt.go", "ReceiptLevel")
+	for _, level := range []schemas.ReceiptLevel{schemas.ReceiptQueued, schemas.ReceiptAccepted, schemas.ReceiptLogged, schemas.ReceiptIndexed, schemas.ReceiptProved} {
+		fmt.Fprintf(&levels, "| `%s` | %s |\n", level, comments[string(level)])
+	}
+	parts.Table(t, "../../docs/explanation/ranking.md", "profiles", profiles.String())
+	parts.Table(t, "../../docs/reference/subjects.md", "receipts", levels.String())
 }
 
 // TestCommentedReference holds the tables that comments of code have.
