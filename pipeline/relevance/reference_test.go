@@ -2,8 +2,13 @@ package relevance_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -45,6 +50,27 @@ func TestReference(t *testing.T) {
 		}
 		fmt.Fprintf(&nodes, "| `%s` | %d | %s |\n", name, node.Tokens, strings.Join(items, "; "))
 	}
+	parts.Table(t, "../../docs/reference/relevance.md", "fields", fields(t))
 	parts.Table(t, "../../docs/reference/relevance.md", "modes", modes.String())
 	parts.Table(t, "../../docs/reference/relevance.md", "nodes", nodes.String())
+}
+
+// fields lists the fields of a configuration with their comments.
+func fields(t *testing.T) string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, f := range file.Scope.Lookup("Config").Decl.(*ast.TypeSpec).Type.(*ast.StructType).Fields.List {
+		tag, err := strconv.Unquote(f.Tag.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+		_, says, _ := strings.Cut(strings.Join(strings.Fields(f.Doc.Text()), " "), " ")
+		fmt.Fprintf(&b, "- `%s`: %s\n", name, says)
+	}
+	return b.String()
 }
