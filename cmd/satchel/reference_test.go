@@ -64,7 +64,7 @@ func TestCommentedReference(t *testing.T) {
 		page, name, file, begins string
 		header                   []string
 	}{
-		{"reference/policy", "who-asks", "policies/registry.go", "registry ", nil},
+		{"reference/policy", "claims", "policies/registry.go", "registry ", nil},
 		{"reference/policy", "rules", "policies/doc.go", "reason ", nil},
 		{"reference/policy", "roles", "policies/doc.go", "pii_reader ", []string{"role", "a principal with it"}},
 		{"reference/policy", "lowers", "pipeline/write/relabel.go", "level, sensitivity ", []string{"protection", "is less if"}},
@@ -155,7 +155,7 @@ func schemaTable(t *testing.T) string {
 		if err := json.Unmarshal(raw, &d); err != nil {
 			t.Fatal(err)
 		}
-		what := strings.NewReplacer("<", "`<", ">", ">`").Replace(strings.TrimPrefix(d.Description, d.Title+" "))
+		what := strings.ReplaceAll(strings.TrimPrefix(d.Description, d.Title+" "), "<", `\<`)
 		fmt.Fprintf(&b, "| `%s` | %s |\n", name, what)
 	}
 	return b.String()
