@@ -20,7 +20,7 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/model/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: long attack measurements observe observe-all help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
+.PHONY: reference long attack measurements observe observe-all help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ fuzz: ## every fuzz target for FUZZTIME each
 			echo "$$d $$f"; (cd $$d && $(GO) test -run='^$$' -fuzz="^$$f$$" -fuzztime=$(FUZZTIME) .) || exit 1; \
 		done || exit 1; done
 
+reference: ## the tables of docs/reference, as the code has them
+	SATCHEL_GOLDEN=write $(GO) test -count=1 -run '^(Test[A-Za-z]*Reference|TestSavings)$$' ./cmd/satchel ./emitters/gateway ./deploy/observability/gen ./pipeline/relevance ./pipeline
+
 bench: build ## latency, throughput, restart and memory on a generated corpus
 	bin/satchel bench
 
@@ -68,7 +71,7 @@ eval: build ## retrieval and packs on labelled data: EVAL_DATA=folder SET=name
 measurements: build ## docs/measurements.md, anew: EVAL_DATA=folder
 	$(GO) run ./test/measurements test/talk test/held $(EVAL_DATA):$(MEASURED) > docs/measurements.md.new && mv docs/measurements.md.new docs/measurements.md
 
-rot: build ## packs as the history grows and distractors are planted, against test/golden/rot.json; docs/rot.md says how to accept new figures
+rot: build ## packs as the history grows and distractors are planted, against test/golden/rot.json; docs/reference/rot.md says how to accept new figures
 	bin/satchel rot --sizes 1000,10000 --max 60 --seeds 1 --check test/golden/rot.json --out bin/rot
 
 crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost or doubled
@@ -122,7 +125,7 @@ attack: ## every cell of the attack matrix: operations, principals, fields, stat
 	SATCHEL_TEST_ATTACK=all $(GO) test -count=1 -timeout 20m -v ./test/attack
 
 observe: ## boards, rules and runbook as the tables say, promtool's tests, and alerts by their faults; prometheus and promtool have to be on the path
-	$(GO) run ./deploy/observability/gen && git diff --exit-code docs deploy/observability
+	$(GO) run ./deploy/observability/gen && git diff --exit-code deploy/observability
 	SATCHEL_TEST_REQUIRE=prometheus $(GO) test -count=1 -timeout 15m ./deploy/observability/... ./pipeline/meter/... ./test/observe
 
 observe-all: ## every alert by its fault on real processes, with Prometheus as for observe; a small disk only where one can be mounted

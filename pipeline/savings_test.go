@@ -3,7 +3,6 @@ package pipeline_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
+	"satchel/test/parts"
 )
 
 // tally counts what the stores are asked, and what every filter would have let through.
@@ -122,7 +122,7 @@ func savingTurns() []struct {
 	}
 }
 
-// TestSavings counts what each mode spares, holds the table of docs/selection.md to it,
+// TestSavings counts what each mode spares, holds the table of docs/reference/relevance.md to it,
 // and holds that no query asks for what is excluded.
 func TestSavings(t *testing.T) {
 	t.Parallel()
@@ -164,11 +164,8 @@ func TestSavings(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| %s | %d | %d | %d | %d |\n", turn.name, out, queries, read, spared)
 	}
-	raw, err := os.ReadFile("../docs/selection.md")
-	must(t, err)
-	if !strings.Contains(string(raw), table.String()) {
-		t.Errorf("docs/selection.md lacks this table:\n%s", table.String())
-	}
+	head := "| turn | nodes left out | queries | items read | tokens spared |\n|---|---|---|---|---|\n"
+	parts.Table(t, "../docs/reference/relevance.md", "savings", head+table.String())
 	// Each kind that is excluded as a whole is asked for by no query.
 	for mode, hidden := range map[string]schemas.Facets{
 		"RESPOND": {Kind: schemas.KindTool, Type: schemas.Episodic}, "ACKNOWLEDGE": {Kind: schemas.KindMemory, Type: schemas.Episodic},

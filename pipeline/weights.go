@@ -1,7 +1,7 @@
 package pipeline
 
 // How much a pack shows. Measured by satchel eval --data test/talk --all --budget 2000, with --fill and without: packs that end
-// have .665 of .758 of the evidence in 1,332 of 1,976 tokens. See docs/packs.md for other sets.
+// have .665 of .758 of the evidence in 1,332 of 1,976 tokens. docs/explanation/packs.md has another set.
 const (
 	hardlyRelevant = .08 // what the best of knowledge and memory bears, below which hardly anything answers the question; .06 to .12 lose no evidence
 	hardlyRead     = .02 // the same, where the best is shown by its passages: as a whole it may be about much else

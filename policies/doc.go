@@ -33,7 +33,7 @@
 //	trust            read, open  trust is below 0.3
 //	expired          read, open  now has reached expires_at
 //	no_longer_valid  read, open  now has reached valid_to
-//	source           read, open  it is a summary, and not all that it was made of is shown; see Sourced
+//	source           read, open  it is a summary, and not all that it was made of is shown
 //	role             erase       the subject is neither eraser nor the item's signer; of every
 //	                             version of an item it is asked by itself
 //	role             change      the subject is neither editor nor the owner, who is given as the

@@ -10,22 +10,22 @@ type Code string
 
 // The codes. HTTPStatus gives the number sent as Nats-Service-Error-Code.
 const (
-	CodeValidation         Code = "validation_error"
-	CodeInvalidContextType Code = "invalid_context_type"
-	CodeTemplateNotFound   Code = "template_not_found"
-	CodeEmbedding          Code = "embedding_error"
-	CodeSearch             Code = "search_error"
-	CodeStorage            Code = "storage_error"
-	CodePolicyDenied       Code = "policy_denied"
-	CodeCompaction         Code = "compaction_error"
-	CodeOverloaded         Code = "overloaded"
-	CodeDeadlineExceeded   Code = "deadline_exceeded"
-	CodeNotFound           Code = "not_found"          // an entry, a pack or an exception that there is not
-	CodeConflict           Code = "conflict"           // source and id were used for another event (id_reuse), or for one that was erased
-	CodeUnauthenticated    Code = "unauthenticated"    // the caller did not prove its identity
-	CodeInsufficientScope  Code = "insufficient_scope" // the caller's token does not allow the operation
-	CodeTooLarge           Code = "too_large"          // the message is over the size limit
-	CodeUnderWay           Code = "under_way"          // an erasure is begun or asked for, and not finished: wait for it by its id
+	CodeValidation         Code = "validation_error"     // the request is not as it must be; problems lists the failing fields
+	CodeInvalidContextType Code = "invalid_context_type" // the message is no context request
+	CodeTemplateNotFound   Code = "template_not_found"   // there is no such template; available lists those there are
+	CodeEmbedding          Code = "embedding_error"      // the query could not be embedded
+	CodeSearch             Code = "search_error"         // a search failed
+	CodeStorage            Code = "storage_error"        // a store or the log cannot be read or written at present
+	CodePolicyDenied       Code = "policy_denied"        // policy or the principal registry does not allow it; with undecided, policy gave no verdict: try again
+	CodeCompaction         Code = "compaction_error"     // the account of a compacted pack does not hold
+	CodeOverloaded         Code = "overloaded"           // no place is free, or a quota is used up: nothing was done, try again after retry_after
+	CodeDeadlineExceeded   Code = "deadline_exceeded"    // the caller's time ran out
+	CodeNotFound           Code = "not_found"            // there is no such entry, pack, exception or erasure
+	CodeConflict           Code = "conflict"             // source and id were used for another event (id_reuse), or for one that was erased
+	CodeUnauthenticated    Code = "unauthenticated"      // the caller did not prove its identity
+	CodeInsufficientScope  Code = "insufficient_scope"   // the caller's token does not allow the operation
+	CodeTooLarge           Code = "too_large"            // the event or the artifact is over the size limit
+	CodeUnderWay           Code = "under_way"            // an erasure is not finished: wait for it by its id, erasure; missing says what it waits for
 )
 
 // HTTPStatus returns the numeric service error code of c.

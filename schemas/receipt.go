@@ -10,11 +10,11 @@ type ReceiptLevel string
 
 // The levels, weakest first.
 const (
-	ReceiptQueued   ReceiptLevel = "queued"   // in the emitter's outbox, on its disk only
-	ReceiptAccepted ReceiptLevel = "accepted" // JetStream has it, synced
-	ReceiptLogged   ReceiptLevel = "logged"   // position and leaf hash in the log
-	ReceiptIndexed  ReceiptLevel = "indexed"  // every projection is past that position
-	ReceiptProved   ReceiptLevel = "proved"   // signed checkpoint and inclusion proof
+	ReceiptQueued   ReceiptLevel = "queued"   // is in the emitter's outbox, on its disk only: NATS is away
+	ReceiptAccepted ReceiptLevel = "accepted" // is in JetStream, synced to disk
+	ReceiptLogged   ReceiptLevel = "logged"   // has a position and a leaf hash in the log
+	ReceiptIndexed  ReceiptLevel = "indexed"  // can be found: every index is past that position
+	ReceiptProved   ReceiptLevel = "proved"   // is proved by a signed head and an inclusion proof
 )
 
 // Receipt says how far the event (Source, ID) has come.

@@ -88,7 +88,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		case "uninstall":
 			return install(settingsFile(folder), "", out)
 		case "-h", "--help", "help":
-			_, err := fmt.Fprintln(out, "usage: satchel-hook [install|uninstall|status], or a hook's JSON on standard input; see docs/hooks.md")
+			_, err := fmt.Fprintln(out, "usage: satchel-hook [install|uninstall|status], or a hook's JSON on standard input; see docs/reference/hooks.md")
 			return err
 		case "status":
 			s, err := openSpool(folder)

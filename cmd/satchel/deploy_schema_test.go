@@ -72,10 +72,10 @@ func compareValues(t *testing.T, name string, schema, values map[string]any) {
 
 func TestChartRefusesValues(t *testing.T) {
 	t.Parallel()
-	_, text, found := strings.Cut(read(t, "docs/deploy.md"), "# my-values.yaml\n")
+	_, text, found := strings.Cut(read(t, "docs/how-to/deploy.md"), "# my-values.yaml\n")
 	documented, _, _ := strings.Cut(text, "```")
 	if !found {
-		t.Fatal("docs/deploy.md has no my-values.yaml")
+		t.Fatal("docs/how-to/deploy.md has no my-values.yaml")
 	}
 	for name, good := range map[string]string{"documented": documented, "of another chart": "global: {team: agents}",
 		"share": "disruption: {maxUnavailable: 50%}", "none": "replicas: 0", "without a limit": "resources: {limits: null}"} {

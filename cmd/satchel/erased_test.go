@@ -169,7 +169,7 @@ func TestADamagedListOfErasures(t *testing.T) {
 	do := func(args ...string) result { return satchel(t, "", append(args, "--dir", n.dir)...) }
 	write(bytes.Replace(raw, []byte(`["v"]`), []byte(`["w"]`), 1))
 	const named = "the list of erasures "
-	if r := do("up", "--nats-port", "0", "--http-addr", ""); r.code == 0 || !strings.Contains(r.err, named+path+", record 1: its signature does not hold; docs/operations.md") {
+	if r := do("up", "--nats-port", "0", "--http-addr", ""); r.code == 0 || !strings.Contains(r.err, named+path+", record 1: its signature does not hold; docs/reference/troubleshooting.md") {
 		t.Errorf("up: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 	if r := do("verify"); r.code != exitFound || !strings.Contains(r.out, named+path+", record 1") {

@@ -21,7 +21,7 @@ import (
 const (
 	foreignKey  = "this folder's key is not the one that signs the log in the database: copy log.key and log.pub from the folder of the worker that made it"
 	unsignedBy  = "this folder's key is not the one that signed"
-	lostKeyHint = "docs/operations.md says how to go on when they are lost"
+	lostKeyHint = "docs/how-to/keys.md says how to go on when they are lost"
 )
 
 // installation returns a folder with a key and nothing else.
@@ -150,7 +150,7 @@ func TestTheKeyOfADatabase(t *testing.T) {
 		t.Errorf("another key, after the log's own was back: exit code %d %s", r.code, r.err)
 	}
 
-	// The way of docs/operations.md when the key is lost.
+	// The way of docs/how-to/keys.md when the key is lost.
 	copyKeys(t, other, n.dir)
 	if err := os.Rename(filepath.Join(n.dir, "heads"), filepath.Join(n.dir, "heads.old")); err != nil {
 		t.Fatal(err)

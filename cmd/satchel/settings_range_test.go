@@ -18,7 +18,7 @@ func TestEveryNumberHasARange(t *testing.T) {
 	parts.Long(t)
 	t.Parallel()
 	testenv.TooLongRaced(t)
-	docs, seen := read(t, "docs/settings.md"), 0
+	docs, seen := read(t, "docs/reference/settings.md"), 0
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Settings]()) {
 		tag := field.Tag
 		least, most := tag.Get("min"), tag.Get("max")
@@ -41,7 +41,7 @@ func TestEveryNumberHasARange(t *testing.T) {
 		variable := config.Variables(name, tag.Get("env"))[0]
 		row := regexp.MustCompile("(?m)^\\| `" + variable + "` .*$").FindString(docs)
 		if field.Type.Kind() == reflect.Int && least == "0" && !regexp.MustCompile(`\b0: |\b0 picks`).MatchString(row) {
-			t.Errorf("docs/settings.md does not say what %s=0 means: %q", variable, row)
+			t.Errorf("docs/reference/settings.md does not say what %s=0 means: %q", variable, row)
 		}
 		bad := []string{"-1", most + "1"}
 		if field.Type.Kind() != reflect.Int {

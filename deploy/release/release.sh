@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 if [ $# -lt 3 ] || [ -z "$1" ] || [ ! -f "$2" ]; then
-	echo "usage: make release VERSION=0.9.0 KEY=../release.key [TARGETS=linux/amd64]; docs/release.md has the steps" >&2
+	echo "usage: make release VERSION=0.9.0 KEY=../release.key [TARGETS=linux/amd64]; docs/how-to/release.md has the steps" >&2
 	exit 2
 fi
 version=$1

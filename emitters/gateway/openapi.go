@@ -219,6 +219,8 @@ func describe(r route, content object) object {
 	return op
 }
 
+const followSummary = "Follow the ledger as it grows, from now on, or behind after or Last-Event-ID."
+
 // openAPI describes the routes. Requests and replies are the JSON Schemas that the gateway serves beside it.
 func openAPI(version string) (json.RawMessage, error) {
 	paths := map[string]object{}
@@ -233,7 +235,7 @@ func openAPI(version string) (json.RawMessage, error) {
 		paths[r.path][strings.ToLower(r.method)] = describe(r, content)
 	}
 	follow := route{operation: "ledger", method: http.MethodGet, path: LedgerPath, scope: ScopeAudit,
-		summary: "Follow the ledger as it grows, from now on, or behind after or Last-Event-ID."}
+		summary: followSummary}
 	paths[LedgerPath] = object{"get": describe(follow, object{"text/event-stream": object{"schema": object{"type": "string"}}})}
 	return json.Marshal(object{
 		"openapi": "3.1.0", "info": object{"title": "Satchel", "version": version}, "paths": paths,

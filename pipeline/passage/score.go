@@ -19,7 +19,7 @@ const (
 	readFirst = 32 << 10 // bytes of each other
 )
 
-// The recipe of a score. It was measured on questions about repositories: see docs/selection.md.
+// The recipe of a score. It was measured on questions about repositories: see docs/explanation/packs.md.
 const (
 	units     = 100 // items whose passages are scored
 	dense     = .5  // of the score that vectors say, the rest is said by terms

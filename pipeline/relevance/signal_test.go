@@ -88,10 +88,10 @@ func TestSignalsCostNothing(t *testing.T) {
 	}
 }
 
-// The example of docs/relevance.md is a configuration, and does what is said of it.
+// The example of docs/reference/relevance.md is a configuration, and does what is said of it.
 func TestTheExampleOfTheDocuments(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/relevance.md")
+	text, err := os.ReadFile("../../docs/reference/relevance.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestTheExampleOfTheDocuments(t *testing.T) {
 	}
 	for _, field := range strings.Fields("enabled template_masks signal_rules dependencies urgency_overrides safety_overrides soft_recovery_budget soft_recovery_priority max_included_nodes nodes signals") {
 		if !strings.Contains(string(text), "- `"+field+"`") {
-			t.Errorf("docs/relevance.md does not say what %s is", field)
+			t.Errorf("docs/reference/relevance.md does not say what %s is", field)
 		}
 	}
 }

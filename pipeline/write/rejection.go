@@ -7,17 +7,17 @@ type Reason string
 
 // The reasons. The last three are found when the log takes the event, not by Prepare.
 const (
-	Malformed    Reason = "malformed"
-	Oversized    Reason = "oversized"
-	Unlabelled   Reason = "unlabelled"
-	WrongTenant  Reason = "wrong_tenant"
-	UnknownType  Reason = "unknown_type"
-	BadSignature Reason = "bad_signature"
-	BadID        Reason = "bad_id"
-	PersonalData Reason = "personal_data"
-	IDReuse      Reason = "id_reuse"
-	PolicyDenied Reason = "policy_denied"
-	UnknownItem  Reason = "unknown_item"
+	Malformed    Reason = "malformed"     // is no valid CloudEvent, or its data is invalid
+	Oversized    Reason = "oversized"     // is over a size limit
+	Unlabelled   Reason = "unlabelled"    // has no security label
+	WrongTenant  Reason = "wrong_tenant"  // names another tenant than its subject
+	UnknownType  Reason = "unknown_type"  // is not a memory event
+	BadSignature Reason = "bad_signature" // is unsigned where it must be signed, or its signature is wrong
+	BadID        Reason = "bad_id"        // has an id outside `[A-Za-z0-9._:-]{1,128}`
+	PersonalData Reason = "personal_data" // holds personal data or a secret, and `PII_ON_WRITE` is `refuse`; what is found is masked in the dead letter
+	IDReuse      Reason = "id_reuse"      // reuses source and id of another event
+	PolicyDenied Reason = "policy_denied" // asks for an erasure that its agent may not ask for, or changes an item that its agent may not change
+	UnknownItem  Reason = "unknown_item"  // asks to erase items of which the log lacks some; its cause names these
 )
 
 // Rejection says why an event may not enter the log, to Prepare and to those who ask after it. It holds no content.

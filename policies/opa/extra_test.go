@@ -19,7 +19,7 @@ import (
 	"satchel/test/conformance/policytest"
 )
 
-// contractors is the example of docs/policy.md.
+// contractors is the example of docs/how-to/rules.md.
 const contractors = `package satchel.extra
 
 attributes := {"labels"}

@@ -26,7 +26,7 @@ import (
 	"satchel/schemas"
 )
 
-// memory and question are lines of a set, as docs/selection.md describes them.
+// memory and question are lines of a set, as docs/reference/sets.md describes them.
 type memory struct {
 	ID      string `json:"id"`
 	Tenant  string `json:"tenant"`

@@ -297,7 +297,7 @@ func compare(t *testing.T, got map[string][]served, name func(int) string) {
 // headings returns n headings of the documents, from each as many.
 func headings(t *testing.T, n int) (out []string) {
 	t.Helper()
-	files, err := filepath.Glob("../../docs/*.md")
+	files, err := filepath.Glob("../../docs/*/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}

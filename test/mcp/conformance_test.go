@@ -1,7 +1,7 @@
 // Package mcp holds satchel gateway to the official conformance suite of the Model Context Protocol.
 // The suite runs against the binary, once for each revision that the gateway serves. What is
 // expected to fail stands with its reason in expected-REVISION.yml: the suite refuses any other
-// failure, and an entry that passes. docs/conformance.md shows the results.
+// failure, and an entry that passes. docs/reference/conformance.md shows the results.
 package mcp
 
 import (
@@ -160,7 +160,7 @@ func reasons(t *testing.T, revision string) map[string]string {
 }
 
 const (
-	page  = "../../docs/conformance.md"
+	page  = "../../docs/reference/conformance.md"
 	begin = "<!-- written by make conformance -->\n"
 )
 

@@ -67,7 +67,7 @@ const head = `# Measurements
 
 ` + "`make measurements`" + ` printed this page on %s, at commit %s. It runs ` + "`satchel eval`" + ` with default settings on
 [test/talk](../test/talk), [test/held](../test/held) and the development halves of public sets. What ships is fitted on
-test/talk, bfcl-tools, bfcl-memory, metatool and git-river-changelog ([how](selection.md#scores)). The others are scored, and
+test/talk, bfcl-tools, bfcl-memory, metatool and git-river-changelog ([how](explanation/ranking.md#scores)). The others are scored, and
 nothing is fitted on them. No question is judged by a language model.
 
 - **common**: the share of the question's words, but for those that every text has, that stand in what is relevant

@@ -57,7 +57,7 @@ func (v *Service) mayFollow(ctx context.Context, s scope.Scope, kind schemas.Led
 	case err != nil || len(d.Verdicts) != 1:
 		return errors.Join(&schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict on this kind of the ledger"}, err)
 	case !d.Verdicts[0].Allow:
-		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: fmt.Sprintf("policy does not let you follow the kind %s of the ledger; docs/policy.md names the roles that may", kind)}
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: fmt.Sprintf("policy does not let you follow the kind %s of the ledger; docs/reference/policy.md names the roles that may", kind)}
 	}
 	return nil
 }

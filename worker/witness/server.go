@@ -83,7 +83,7 @@ func (s *server) conflicting() error {
 	var all []error
 	for _, tenant := range slices.Sorted(maps.Keys(s.against)) {
 		why := s.against[tenant]
-		all = append(all, fmt.Errorf("witness %s, tenant %s: %s; see docs/witness.md", s.key.Name(), tenant, why))
+		all = append(all, fmt.Errorf("witness %s, tenant %s: %s; see docs/how-to/witness.md", s.key.Name(), tenant, why))
 	}
 	return errors.Join(all...)
 }

@@ -31,7 +31,7 @@ var errForeignKey = errors.New("this folder's key is not the one that signs the 
 
 // otherKey says what to do about a kept head that the folder's key did not sign.
 func otherKey(err error) error {
-	return config.Usagef("%w: put back the log.key and log.pub that did; docs/operations.md says how to go on when they are lost", err)
+	return config.Usagef("%w: put back the log.key and log.pub that did; docs/how-to/keys.md says how to go on when they are lost", err)
 }
 
 // MissingKey names the half of the log's key that is not there; "" when both are.
@@ -51,7 +51,7 @@ func (a *App) checkKey() error {
 		return nil
 	}
 	if _, there := os.Stat(a.Path("log.db")); there == nil {
-		return config.Usagef("the key that signs the log is missing (%s): put it back; docs/operations.md says how to go on when it is lost", private)
+		return config.Usagef("the key that signs the log is missing (%s): put it back; docs/how-to/keys.md says how to go on when it is lost", private)
 	}
 	return nil
 }

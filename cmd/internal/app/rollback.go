@@ -89,7 +89,7 @@ func DamagedList(err error) error {
 	case errors.Is(err, eventlog.ErrOtherKey):
 		return otherKey(err)
 	case errors.Is(err, eventlog.ErrCorrupt):
-		return fmt.Errorf("%w; docs/operations.md says how to go on", err)
+		return fmt.Errorf("%w; docs/reference/troubleshooting.md says how to go on", err)
 	}
 	return err
 }

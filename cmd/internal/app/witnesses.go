@@ -32,7 +32,7 @@ func (a *App) witnesses(cfg witness.Config) (_ *witness.Client, err error) {
 	cfg.Dir = a.Path("heads")
 	c, err := witness.New(cfg)
 	if err != nil {
-		return nil, config.Usagef("--witnesses %s: %v; docs/witness.md shows one", a.Witnesses, err)
+		return nil, config.Usagef("--witnesses %s: %v; docs/how-to/witness.md shows one", a.Witnesses, err)
 	}
 	return c, nil
 }

@@ -1,5 +1,5 @@
 // Package backup writes the log, artifacts, templates and lists of erasures into a folder, while
-// Satchel goes on, and restores them from there. The format is satchel-backup/1; docs/backup.md
+// Satchel goes on, and restores them from there. The format is satchel-backup/1; docs/reference/formats.md
 // describes it byte by byte.
 //
 // # The folder

@@ -60,7 +60,7 @@ With --since last it keeps the former files and adds what is new. It writes file
 which something was erased since, so that the backup holds no erased content either.
 
 Keys are never in a backup. Copy keys/ of the data folder elsewhere, or have --keys write it into a
-file of its own: without keys/log.key no backup can be restored. docs/backup.md says how, and what
+file of its own: without keys/log.key no backup can be restored. docs/how-to/backup.md says how, and what
 to do on the day.
 
 The folder belongs to one log. A backup of a log that does not continue it, as after a restore of an

@@ -41,7 +41,7 @@ stands in the log, the settings with secrets masked, and a verifier in Python. I
 folder, or Postgres, and may run beside satchel up. Whoever can read these can write evidence;
 the file has the content of the pack unless --no-content is given.
 
-Equal packs, settings and checkpoint give equal bytes. docs/evidence.md describes the file and what it
+Equal packs, settings and checkpoint give equal bytes. docs/how-to/prove.md describes the file and what it
 does not prove. Exit code 3 when a file does not hold, or when people find too little relevant.
 
 Examples:

@@ -119,7 +119,7 @@ func copyLogs(ctx context.Context, a *app.App, target *app.App) (tenants []strin
 	}
 	own, err := app.ClaimKey(ctx, to, log, key)
 	if err == nil && !own {
-		err = config.Usagef("the database names another key for its log (see the lost key in docs/operations.md): put that key here, or name an empty database, or another SATCHEL_DATABASE_SCHEMA")
+		err = config.Usagef("the database names another key for its log (see the lost key in docs/how-to/keys.md): put that key here, or name an empty database, or another SATCHEL_DATABASE_SCHEMA")
 	}
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func (c *Restore) Run(ctx context.Context, a *app.App) error {
 	restored, err := c.restore(ctx, target, from, signer, key)
 	var conflict *witness.ConflictError
 	if errors.As(err, &conflict) {
-		return &FoundError{What: fmt.Sprintf("a witness cosigned what this backup does not have, so nothing is restored: %v; restore a newer backup, or accept the loss with another SATCHEL_ORIGIN, as docs/backup.md says", err)}
+		return &FoundError{What: fmt.Sprintf("a witness cosigned what this backup does not have, so nothing is restored: %v; restore a newer backup, or accept the loss with another SATCHEL_ORIGIN, as docs/how-to/backup.md says", err)}
 	}
 	if err != nil {
 		return explainBackup(c.Dir, err)
@@ -115,7 +115,7 @@ func (c *Restore) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	if !listed {
-		fmt.Fprintf(a.Err, "if anything was erased after %s, it is back: no newer list of erasures and no witness is known here, see docs/backup.md\n", from.Made.Format(madeAt))
+		fmt.Fprintf(a.Err, "if anything was erased after %s, it is back: no newer list of erasures and no witness is known here, see docs/how-to/backup.md\n", from.Made.Format(madeAt))
 	}
 	return nil
 }
@@ -274,7 +274,7 @@ func printRestored(a *app.App, from *backup.Backup, restored []backup.Restored, 
 		return err
 	}
 	if behind > 0 {
-		return &FoundError{What: fmt.Sprintf("%s older than what is known of it: restore a newer backup into an empty folder, or accept the loss as docs/backup.md says",
+		return &FoundError{What: fmt.Sprintf("%s older than what is known of it: restore a newer backup into an empty folder, or accept the loss as docs/how-to/backup.md says",
 			terminal.Plural(behind, "log is", "logs are"))}
 	}
 	return nil

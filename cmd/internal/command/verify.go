@@ -225,7 +225,7 @@ func (c *Rebuild) Run(ctx context.Context, a *app.App) error {
 	}
 	defer lock.Release()
 	if missing := a.MissingKey(); missing != "" {
-		return config.Usagef("%s is missing: put it back; docs/operations.md says how to go on when it is lost", missing)
+		return config.Usagef("%s is missing: put it back; docs/how-to/keys.md says how to go on when it is lost", missing)
 	}
 	s, err := a.OpenStores(ctx, app.Fixed{}, a.Logger(a.Err))
 	if err != nil {

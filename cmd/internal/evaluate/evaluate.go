@@ -39,7 +39,7 @@ type Evaluate struct {
 // Help shows how it is called.
 func (Evaluate) Help() string {
 	return `The memories are published over JetStream, logged, indexed and asked for, as an agent would.
-docs/selection.md says what is in a set's files. SET/NAME.questions.jsonl asks about the git repository NAME: it is
+docs/reference/sets.md says what is in a set's files. SET/NAME.questions.jsonl asks about the git repository NAME: it is
 imported and asked as a user does, and a text counts when it matches the regular expressions of an answer. Without labels a question counts for nothing but the raw run. The settings --dir and --tenant
 of other commands are not used: a temporary folder is.
 

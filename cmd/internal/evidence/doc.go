@@ -1,5 +1,5 @@
 // Package evidence writes what the log can prove of context packs into one file, and checks such a
-// file without Satchel's data. The format is satchel-evidence/1; docs/evidence.md describes it.
+// file without Satchel's data. The format is satchel-evidence/1; docs/reference/formats.md describes it.
 //
 // # The file
 //
@@ -12,8 +12,8 @@
 //	keys/policy               the same as a C2SP tlog-policy
 //	entries/<N>.preimage      leaf preimage of position N (package eventlog)
 //	entries/<N>.tlog-proof    its inclusion proof, as C2SP tlog-proof
-//	entries/<N>.data          its data, and
-//	entries/<N>.opening       the salts that open its commitments, unless it is a memory
+//	entries/<N>.data          its data
+//	entries/<N>.opening       the salts that open its commitments; a memory has neither
 //	packs/<N>/result.json     the stored result of the pack at N
 //	packs/<N>/text.txt        the text that the model was given
 //	settings.json             effective settings, secrets masked

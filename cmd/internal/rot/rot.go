@@ -35,7 +35,7 @@ func (Rot) Help() string {
 	return `Context rot is answers that get worse as the context grows. This command writes facts into histories of several
 sizes, asks for them, and measures what packs hold: the evidence, the answer, how much of the text is evidence and where
 it stands, and how much is distractors, replaced or outdated facts, repetitions and injected instructions. BM25, vectors,
-the newest items and the whole history fill the same budgets beside it. docs/rot.md says what each figure means.
+the newest items and the whole history fill the same budgets beside it. docs/reference/rot.md says what each figure means.
 With --endpoint a model of yours is asked with the pack, with its evidence first, in the middle and last, and with as much
 of the history as --context holds; its answers are in endpoint.json and decide nothing.
 With --data the memories and questions of an evaluation set take the place of the built-in facts.

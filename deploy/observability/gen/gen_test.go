@@ -3,12 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"satchel/pipeline/meter/alert"
+	"satchel/schemas"
+	"satchel/test/parts"
 )
 
 const root = "../../.."
@@ -26,6 +31,38 @@ func TestFilesAreCurrent(t *testing.T) {
 			t.Errorf("%s is not as it should be (%v): go run ./deploy/observability/gen", name, err)
 		}
 	}
+}
+
+// TestReference holds the tables of metrics, objectives and alerts in the documents.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	var metrics, targets, rules strings.Builder
+	metrics.WriteString("| metric | kind | labels | |\n|---|---|---|---|\n")
+	for _, m := range schemas.Metrics() {
+		f := m.Family()
+		labels := make([]string, len(f.Labels))
+		for i, l := range f.Labels {
+			labels[i] = l.Name
+			if n := len(l.Values); n > 0 && n <= 6 {
+				labels[i] += ": " + strings.Join(l.Values, ", ")
+			}
+		}
+		if f.PerTenant {
+			labels = append(labels, "*tenant*")
+		}
+		fmt.Fprintf(&metrics, "| `%s` | %s | %s | %s |\n", f.Name, f.Kind, strings.Join(labels, "; "), f.Help)
+	}
+	targets.WriteString("| objective | target | share |\n|---|---|---|\n")
+	for _, o := range alert.Objectives() {
+		fmt.Fprintf(&targets, "| `%s` | %v | %s |\n", o.Name, o.Target, o.Summary)
+	}
+	rules.WriteString("| alert | severity | fires if |\n|---|---|---|\n")
+	for _, r := range alert.Rules() {
+		fmt.Fprintf(&rules, "| [%s](#%s) | %s | %s |\n", alert.Prefix+r.Name, strings.ToLower(alert.Prefix+r.Name), r.Severity, r.Summary)
+	}
+	parts.Table(t, root+"/docs/reference/metrics.md", "metrics", metrics.String())
+	parts.Table(t, root+"/docs/reference/metrics.md", "objectives", targets.String())
+	parts.Table(t, root+"/"+runbook, "alerts", rules.String())
 }
 
 // TestRunbook: each alert has a heading in the runbook, and each heading an alert.

@@ -1,6 +1,6 @@
-// Command gen writes what is made of the table of metrics in package schemas: the table in
-// docs/operations.md, and the boards and rules below deploy/observability. It is run in the root
-// of the repository, and its test fails when a file is not as it would write it.
+// Command gen writes what is made of the tables of metrics, alerts and objectives: the boards and rules below
+// deploy/observability. It is run in the root of the repository, and its test fails when a file is not as it
+// would write it.
 package main
 
 import (
@@ -46,13 +46,6 @@ func update(root string) error {
 // generate returns all files by their path below root.
 func generate(root string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	page, err := os.ReadFile(filepath.Join(root, operations))
-	if err != nil {
-		return nil, err
-	}
-	if files[operations], err = withTable(page); err != nil {
-		return nil, err
-	}
 	tests, err := alertTests(false)
 	if err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func annotations(name, summary string) map[string]string {
 }
 
 // runbook is the page that says what to do about each alert.
-const runbook = "docs/runbook.md"
+const runbook = "docs/reference/runbook.md"
 
 // anchor is the fragment of an alert's heading.
 func anchor(name string) string { return strings.ToLower(alert.Prefix + name) }

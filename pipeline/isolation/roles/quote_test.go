@@ -109,7 +109,7 @@ type labelled struct {
 // sections are those of Satchel's own documents.
 func sections(t *testing.T) (list []schemas.MemoryItem) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*.md"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*", "*.md"))
 	must(t, err)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
