@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 )
 
@@ -11,10 +12,9 @@ import (
 // of one name and, where names are given, every member has one of these, spelt exactly so.
 // The error names nothing of data.
 func CheckNames(data []byte, names ...string) error {
-	var segments [16]segment
+	var segments [4]segment
 	w := walker{data: data, path: segments[:0], only: names}
-	ok := w.value(anyShape)
-	if w.space(); !ok || w.pos != len(data) {
+	if !w.value(anyShape, reflect.Value{}) || !w.ended() {
 		return errors.New("it is not JSON, or nested too deep")
 	}
 	if len(w.issues) > 0 {
