@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -66,18 +65,14 @@ func (c *checker) artifact(m *MemoryItem) {
 		c.add(pointer, "must be an object with object, sha256, size and media_type")
 		return
 	}
-	if raw, err := hex.DecodeString(a.SHA256); err != nil || len(raw) != 32 || a.SHA256 != strings.ToLower(a.SHA256) {
+	if !isHex(a.SHA256, 64, 64) {
 		c.add(pointer+"/sha256", "must be 64 hex digits in lower case")
 	}
 	if a.Object != ArtifactObject(m.Scope.Tenant, a.SHA256) {
 		c.add(pointer+"/object", "must be the tenant and the hash with a slash between them")
 	}
-	if a.Size < 1 || a.Size > MaxArtifact {
-		c.add(pointer+"/size", "must be between 1 and "+strconv.Itoa(MaxArtifact))
-	}
-	if !mediaType(a.MediaType) {
-		c.add(pointer+"/media_type", "must be 1 to "+strconv.Itoa(MaxName)+" printable ASCII characters")
-	}
+	c.intRange(pointer+"/size", int64(a.Size), 1, MaxArtifact)
+	c.mediaType(pointer+"/media_type", a.MediaType)
 	c.short(pointer+"/name", a.Name, MaxName)
 	c.short(pointer+"/proof", a.Proof, MaxName)
 }
@@ -109,16 +104,17 @@ func (r *StoreRequest) Validate() []Issue {
 		c.add("/offer", required)
 	}
 	c.short("/offer", r.Offer, MaxName)
-	if !mediaType(r.MediaType) {
-		c.add("/media_type", "must be 1 to "+strconv.Itoa(MaxName)+" printable ASCII characters")
-	}
+	c.mediaType("/media_type", r.MediaType)
 	c.short("/name", r.Name, MaxName)
 	c.size("/query", r.Query, MaxQuery)
 	return c.issues
 }
 
-func mediaType(t string) bool {
-	return t != "" && len(t) <= MaxName && !strings.ContainsFunc(t, func(r rune) bool { return r < ' ' || r > '~' })
+func (c *checker) mediaType(pointer, t string) {
+	foreign := strings.ContainsFunc(t, func(r rune) bool { return r < ' ' || r > '~' })
+	if t == "" || len(t) > MaxName || foreign {
+		c.add(pointer, "must be 1 to "+strconv.Itoa(MaxName)+" printable ASCII characters")
+	}
 }
 
 // OpenRequest opens an artifact on art.v1.<tenant>.open. A window of it is answered; the
@@ -162,9 +158,7 @@ func (r *OpenRequest) Validate() []Issue {
 	if r.Handle == "" {
 		c.add("/handle", required)
 	}
-	if len(r.Handle) > MaxURI {
-		c.add("/handle", "must have at most "+strconv.Itoa(MaxURI)+" bytes")
-	}
+	c.atMost("/handle", len(r.Handle), MaxURI, "bytes")
 	c.intRange("/offset", int64(r.Offset), 0, MaxArtifact)
 	c.intRange("/length", int64(r.Length), 0, MaxArtifactWindow)
 	return c.issues
@@ -175,9 +169,7 @@ func (r *RevokeRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)
 	c.size("/handle", r.Handle, MaxURI)
-	if r.ItemID != "" {
-		c.id("/item_id", r.ItemID)
-	}
+	c.optionalID("/item_id", r.ItemID)
 	if (r.Handle == "") == (r.ItemID == "") {
 		c.add("/handle", "give a handle or an item_id")
 	}

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,57 +16,37 @@ func (c *checker) add(pointer, message string) {
 }
 
 // ValidID reports whether s can be an id: [A-Za-z0-9._:-]{1,128}.
-func ValidID(s string) bool {
-	if s == "" || len(s) > 128 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !isAlnum(c) && c != '.' && c != '_' && c != ':' && c != '-' {
-			return false
-		}
-	}
-	return true
-}
+func ValidID(s string) bool { return isMadeOf(s, 128, "._:-") }
 
 // ValidToken reports whether s can be a subject token (tenant, agent, role):
 // [A-Za-z0-9_-]{1,64}.
-func ValidToken(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !isAlnum(c) && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return true
-}
+func ValidToken(s string) bool { return isMadeOf(s, 64, "_-") }
 
 // ValidLabel reports whether s is an ABAC label name:value with a name of
 // [a-z][a-z0-9_-]{0,63} and a value of [A-Za-z0-9._:@/+-]{1,128}.
 func ValidLabel(s string) bool {
-	name, value, ok := strings.Cut(s, ":")
-	if !ok || name == "" || len(name) > 64 || name[0] < 'a' || name[0] > 'z' {
+	name, value, _ := strings.Cut(s, ":")
+	if !isMadeOf(name, 64, "_-") || !validLabelValue(value) {
 		return false
 	}
-	for i := range len(name) {
-		if c := name[i]; !isLower(c) && !isDigit(c) && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return validLabelValue(value)
+	return isLower(name[0]) && name == strings.ToLower(name)
 }
 
-func validLabelValue(s string) bool {
-	if s == "" || len(s) > 128 {
-		return false
-	}
+func validLabelValue(s string) bool { return isMadeOf(s, 128, "._:@/+-") }
+
+// isMadeOf reports whether s has 1 to most letters, digits and characters of others.
+func isMadeOf(s string, most int, others string) bool {
 	for i := range len(s) {
-		if c := s[i]; !isAlnum(c) && strings.IndexByte("._:@/+-", c) < 0 {
+		if c := s[i]; !isAlnum(c) && strings.IndexByte(others, c) < 0 {
 			return false
 		}
 	}
-	return true
+	return s != "" && len(s) <= most
+}
+
+// isHex reports whether s has least to most hex digits in lower case.
+func isHex(s string, least, most int) bool {
+	return len(s) >= least && len(s) <= most && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
@@ -85,9 +66,57 @@ func (c *checker) id(pointer, s string) {
 	}
 }
 
+func (c *checker) optionalID(pointer, s string) {
+	if s != "" {
+		c.id(pointer, s)
+	}
+}
+
+// eachID checks the ids of a list.
+func (c *checker) eachID(pointer string, ids []string) {
+	for i, id := range ids {
+		if !ValidID(id) {
+			c.id(at(pointer, i), id)
+		}
+	}
+}
+
 func (c *checker) token(pointer, s string) {
 	if !ValidToken(s) {
 		c.add(pointer, orRequired(s, wantToken))
+	}
+}
+
+func (c *checker) optionalToken(pointer, s string) {
+	if s != "" {
+		c.token(pointer, s)
+	}
+}
+
+// given refuses a text that is blank.
+func (c *checker) given(pointer, s string) {
+	if isBlank(s) {
+		c.add(pointer, required)
+	}
+}
+
+// word refuses a text that is none of words, "" among them where the text is optional.
+func (c *checker) word(pointer, s, message string, words ...string) {
+	if !slices.Contains(words, s) {
+		c.add(pointer, orRequired(s, message))
+	}
+}
+
+// atMost refuses more than most of something.
+func (c *checker) atMost(pointer string, n, most int, of string) {
+	if n > most {
+		c.add(pointer, "must have at most "+strconv.Itoa(most)+" "+of)
+	}
+}
+
+func (c *checker) notNegative(pointer string, n int64) {
+	if n < 0 {
+		c.add(pointer, "must not be negative")
 	}
 }
 
@@ -116,9 +145,7 @@ func (c *checker) short(pointer, s string, limit int) {
 
 // shorts checks a list of short, non-empty texts.
 func (c *checker) shorts(pointer string, list []string, most int) {
-	if len(list) > most {
-		c.add(pointer, "must have at most "+strconv.Itoa(most)+" entries")
-	}
+	c.atMost(pointer, len(list), most, "entries")
 	for i, s := range list {
 		if s == "" {
 			c.add(at(pointer, i), "must not be empty")

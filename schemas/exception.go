@@ -79,9 +79,7 @@ func exceptionPath(path string) bool {
 func (r *ExceptionRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)
-	if r.Revoke != "" {
-		c.id("/revoke", r.Revoke)
-	}
+	c.optionalID("/revoke", r.Revoke)
 	if r.Add != nil && r.Revoke != "" {
 		c.add("/revoke", "must not be given together with add")
 	}
@@ -99,34 +97,22 @@ func (c *checker) newException(pointer string, n *NewException) {
 	if len(n.Principals) == 0 {
 		c.add(pointer+"/principals", "must name who may use it")
 	}
-	if len(n.Principals) > MaxRefs {
-		c.add(pointer+"/principals", "must have at most 256 entries")
-	}
-	for i, p := range n.Principals {
-		c.id(at(pointer+"/principals", i), p)
-	}
+	c.atMost(pointer+"/principals", len(n.Principals), MaxRefs, "entries")
+	c.eachID(pointer+"/principals", n.Principals)
 	c.short(pointer+"/session", n.Session, MaxName)
-	if len(n.Labels) > MaxLabels {
-		c.add(pointer+"/labels", "must have at most 64 entries")
-	}
+	c.atMost(pointer+"/labels", len(n.Labels), MaxLabels, "entries")
 	for i, l := range n.Labels {
 		if !ValidLabel(l) {
 			c.add(at(pointer+"/labels", i), "must be a label name:value")
 		}
 	}
 	c.purpose(pointer+"/purpose", n.Purpose)
-	if isBlank(n.Reason) {
-		c.add(pointer+"/reason", required)
-	}
+	c.given(pointer+"/reason", n.Reason)
 	c.short(pointer+"/reason", n.Reason, MaxReason)
 	if n.ExpiresAt.IsZero() {
 		c.add(pointer+"/expires_at", required)
 	}
-	if isBlank(n.RollbackTrigger) {
-		c.add(pointer+"/rollback_trigger", required)
-	}
+	c.given(pointer+"/rollback_trigger", n.RollbackTrigger)
 	c.short(pointer+"/rollback_trigger", n.RollbackTrigger, MaxName)
-	if n.AuditHook != "" {
-		c.token(pointer+"/audit_hook", n.AuditHook)
-	}
+	c.optionalToken(pointer+"/audit_hook", n.AuditHook)
 }

@@ -46,9 +46,7 @@ type HoldState struct {
 func (r *HoldRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)
-	if r.Release != "" {
-		c.id("/release", r.Release)
-	}
+	c.optionalID("/release", r.Release)
 	if r.Place != nil && r.Release != "" {
 		c.add("/release", "must not be given together with place")
 	}
@@ -60,19 +58,13 @@ func (r *HoldRequest) Validate() []Issue {
 }
 
 func (c *checker) newHold(pointer string, n *NewHold) {
-	if len(n.Items) > MaxRefs {
-		c.add(pointer+"/items", "must have at most 256 entries")
-	}
-	for i, id := range n.Items {
-		c.id(at(pointer+"/items", i), id)
-	}
+	c.atMost(pointer+"/items", len(n.Items), MaxRefs, "entries")
+	c.eachID(pointer+"/items", n.Items)
 	c.short(pointer+"/session", n.Session, MaxName)
 	if n.Label != "" && !ValidLabel(n.Label) {
 		c.add(pointer+"/label", "must be a label name:value")
 	}
-	if n.Agent != "" {
-		c.token(pointer+"/agent", n.Agent)
-	}
+	c.optionalToken(pointer+"/agent", n.Agent)
 	named := slices.DeleteFunc([]bool{len(n.Items) > 0, n.Session != "", n.Label != "", n.Agent != ""}, func(given bool) bool { return !given })
 	if len(named) != 1 {
 		c.add(pointer, "must name items, a session, a label or an agent, and one of these alone")
@@ -81,8 +73,6 @@ func (c *checker) newHold(pointer string, n *NewHold) {
 		c.add(pointer+"/absent", "is for a hold on items")
 	}
 	c.short(pointer+"/matter", n.Matter, MaxName)
-	if isBlank(n.Reason) {
-		c.add(pointer+"/reason", required)
-	}
+	c.given(pointer+"/reason", n.Reason)
 	c.short(pointer+"/reason", n.Reason, MaxReason)
 }

@@ -1,7 +1,5 @@
 package schemas
 
-import "strconv"
-
 // Validate returns what is wrong with the event data, nil when it may be written.
 func (v *MemoryLinked) Validate() []Issue {
 	var c checker
@@ -47,15 +45,9 @@ func (v *MemoryErased) Validate() []Issue {
 
 // ids checks a list of 1 to MaxItems ids.
 func (c *checker) ids(pointer string, ids []string) {
-	switch {
-	case len(ids) == 0:
+	if len(ids) == 0 {
 		c.add(pointer, required)
-	case len(ids) > MaxItems:
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxItems)+" items")
 	}
-	for i, id := range ids {
-		if !ValidID(id) {
-			c.add(at(pointer, i), orRequired(id, wantID))
-		}
-	}
+	c.atMost(pointer, len(ids), MaxItems, "items")
+	c.eachID(pointer, ids)
 }

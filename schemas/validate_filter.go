@@ -2,11 +2,13 @@ package schemas
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -34,9 +36,7 @@ const operatorNames = "eq, ne, in, gte, gt, lte, lt or exists"
 // filters checks query filters: a name and a value, a list of values (any of them),
 // or an object of operators; or a list of such filters, of which one must pass.
 func (c *checker) filters(pointer string, filters Filters) {
-	if len(filters) > MaxFilters {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxFilters)+" filters")
-	}
+	c.atMost(pointer, len(filters), MaxFilters, "filters")
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
 		here := pointer + "/" + escapePointer(name)
 		if !validFilterName(name) {
@@ -147,33 +147,19 @@ func Moment(s string, zone *time.Location) (from, to time.Time, ok bool) {
 func compareScalars(a, b any) (int, bool) {
 	if x, ok := asNumber(a); ok {
 		y, ok := asNumber(b)
-		switch {
-		case !ok:
-			return 0, false
-		case x < y:
-			return -1, true
-		case x > y:
-			return 1, true
-		}
-		return 0, true
+		return cmp.Compare(x, y), ok
 	}
-	x, okX := a.(string)
-	y, okY := b.(string)
-	if !okX || !okY {
+	x, isText := a.(string)
+	y, areTexts := b.(string)
+	if !isText || !areTexts {
 		return 0, false
 	}
-	from, _, okX := Moment(x, time.UTC)
-	_, to, okY := Moment(y, time.UTC)
-	if okX && okY {
+	from, _, isTime := Moment(x, time.UTC)
+	_, to, areTimes := Moment(y, time.UTC)
+	if isTime && areTimes {
 		return from.Compare(to), true
 	}
-	switch {
-	case x < y:
-		return -1, true
-	case x > y:
-		return 1, true
-	}
-	return 0, true
+	return strings.Compare(x, y), true
 }
 
 func asNumber(v any) (float64, bool) {
@@ -225,9 +211,7 @@ func (c *checker) scalar(pointer string, v any) {
 
 // scalars checks a flat map, such as the signals of a turn.
 func (c *checker) scalars(pointer string, m map[string]any) {
-	if len(m) > MaxFilters {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxFilters)+" entries")
-	}
+	c.atMost(pointer, len(m), MaxFilters, "entries")
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		c.scalar(pointer+"/"+escapePointer(name), m[name])
 	}

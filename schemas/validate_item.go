@@ -17,10 +17,8 @@ import (
 func (m *MemoryItem) Validate() []Issue {
 	var c checker
 	c.id("/id", m.ID)
-	if !validType(m.Type) {
-		c.add("/type", orRequired(string(m.Type), "must be episodic, procedural or semantic"))
-	}
-	if !validKind(m.Kind) {
+	c.word("/type", string(m.Type), "must be episodic, procedural or semantic", string(Episodic), string(Procedural), string(Semantic))
+	if _, ok := m.Kind.Info(); !ok {
 		c.add("/kind", orRequired(string(m.Kind), "must be memory, summary, knowledge, code, experience, value, commit or tool"))
 	}
 	c.scope("/scope", &m.Scope)
@@ -42,16 +40,6 @@ func (m *MemoryItem) Validate() []Issue {
 	c.links("/links", m.ID, m.Links)
 	c.attributes(m)
 	return c.issues
-}
-
-func validType(t MemoryType) bool { return t == Episodic || t == Procedural || t == Semantic }
-
-func validKind(k Kind) bool {
-	switch k {
-	case KindMemory, KindSummary, KindKnowledge, KindCode, KindExperience, KindValue, KindCommit, KindTool:
-		return true
-	}
-	return false
 }
 
 func validRel(r Rel) bool {
@@ -87,9 +75,7 @@ func (c *checker) itemTimes(m *MemoryItem) {
 		c.add("/valid_to", "must be after valid_from")
 	}
 	c.intRange("/ttl", m.TTL, 0, MaxTTL)
-	if m.Seq < 0 {
-		c.add("/seq", "must not be negative")
-	}
+	c.notNegative("/seq", m.Seq)
 }
 
 func (c *checker) decay(d *DecayFn) {
@@ -119,26 +105,12 @@ func (c *checker) decay(d *DecayFn) {
 
 func (c *checker) provenance(p *Provenance) {
 	c.short("/provenance/source_uri", p.SourceURI, MaxURI)
-	if p.Checksum != "" && !validChecksum(p.Checksum) {
+	digest, ok := strings.CutPrefix(p.Checksum, "sha256:")
+	if p.Checksum != "" && (!ok || !isHex(digest, 64, 64)) {
 		c.add("/provenance/checksum", `must be "sha256:" and 64 lower-case hex digits`)
 	}
-	if p.Signer != "" && !ValidID(p.Signer) {
-		c.add("/provenance/signer", wantID)
-	}
+	c.optionalID("/provenance/signer", p.Signer)
 	c.shorts("/provenance/policy_tags", p.PolicyTags, MaxRefs)
-}
-
-func validChecksum(s string) bool {
-	digest, ok := strings.CutPrefix(s, "sha256:")
-	if !ok || len(digest) != 64 {
-		return false
-	}
-	for i := range len(digest) {
-		if c := digest[i]; !isDigit(c) && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }
 
 func (c *checker) labels(m *MemoryItem) {
@@ -147,9 +119,7 @@ func (c *checker) labels(m *MemoryItem) {
 		c.add(pointer, "is unlabelled: give at least one name:value label, such as level:internal")
 		return
 	}
-	if len(m.SecurityLabel) > MaxLabels {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxLabels)+" labels")
-	}
+	c.atMost(pointer, len(m.SecurityLabel), MaxLabels, "labels")
 	levels := 0
 	for i, label := range m.SecurityLabel {
 		if !ValidLabel(label) {
@@ -187,12 +157,8 @@ func (c *checker) labels(m *MemoryItem) {
 
 // validExtract reports whether the value of an extract:… label is a number of tokens.
 func validExtract(s string) bool {
-	for i := range len(s) {
-		if !isDigit(s[i]) {
-			return false
-		}
-	}
-	return s != "" && s[0] != '0' && len(s) <= 6
+	n, err := strconv.ParseUint(s, 10, 32)
+	return err == nil && s[0] != '0' && n < 1_000_000
 }
 
 func (c *checker) content(m *MemoryItem) {
@@ -235,9 +201,7 @@ func (c *checker) summary(m *MemoryItem) {
 		c.add("/summary/text", "must have at most "+strconv.Itoa(MaxSummary)+" bytes")
 	}
 	spans := m.Summary.DroppedSpans
-	if len(spans) > MaxRefs {
-		c.add("/summary/dropped_spans", "must have at most "+strconv.Itoa(MaxRefs)+" spans")
-	}
+	c.atMost("/summary/dropped_spans", len(spans), MaxRefs, "spans")
 	size := len(m.Content.Text())
 	for i, s := range spans {
 		pointer := at("/summary/dropped_spans", i)
@@ -259,23 +223,15 @@ func (c *checker) itemNames(m *MemoryItem) {
 	if m.Session != "" && m.Scope.Session != "" && m.Session != m.Scope.Session {
 		c.add("/session", "must equal /scope/session when both are given")
 	}
-	switch m.Role {
-	case "", "user", "assistant", "tool", "system":
-	default:
-		c.add("/role", "must be user, assistant, tool or system")
-	}
-	if m.Signer != "" && !ValidID(m.Signer) {
-		c.add("/signer", wantID)
-	}
+	c.word("/role", m.Role, "must be user, assistant, tool or system", "", "user", "assistant", "tool", "system")
+	c.optionalID("/signer", m.Signer)
 	if m.Signer != "" && m.Provenance.Signer != "" && m.Signer != m.Provenance.Signer {
 		c.add("/signer", "must equal /provenance/signer when both are given")
 	}
 }
 
 func (c *checker) links(pointer, from string, links []Link) {
-	if len(links) > MaxLinks {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxLinks)+" links")
-	}
+	c.atMost(pointer, len(links), MaxLinks, "links")
 	for i := range links {
 		l := &links[i]
 		if !validRel(l.Rel) {

@@ -1,9 +1,6 @@
 package schemas
 
-import (
-	"slices"
-	"strconv"
-)
+import "slices"
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *SearchRequest) Validate() []Issue {
@@ -24,9 +21,7 @@ func (r *SearchRequest) Validate() []Issue {
 	c.filters("/filters", r.Filters)
 	c.intRange("/relationship_depth", int64(r.RelationshipDepth), 0, 4)
 	c.purpose("/purpose", r.Purpose)
-	if r.MinPosition < 0 {
-		c.add("/min_position", "must not be negative")
-	}
+	c.notNegative("/min_position", r.MinPosition)
 	return c.issues
 }
 
@@ -39,14 +34,10 @@ func (c *checker) purpose(pointer, purpose string) {
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *BuildRequest) Validate() []Issue {
 	c := checker{issues: r.SearchRequest.Validate()}
-	if r.Template != "" {
-		c.token("/template", r.Template)
-	}
+	c.optionalToken("/template", r.Template)
 	c.template("/inline", r.Inline)
 	c.intRange("/token_budget", int64(r.TokenBudget), 0, MaxTokenBudget)
-	if r.Ranker != "" {
-		c.token("/ranker", r.Ranker)
-	}
+	c.optionalToken("/ranker", r.Ranker)
 	if w := r.RankerWeights; w != nil {
 		if r.Ranker != "" {
 			c.add("/ranker_weights", "must not stand beside ranker")
@@ -86,9 +77,7 @@ func ContextTypes() []string {
 func (r *AssembleRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)
-	if isBlank(r.Query) {
-		c.add("/query", required)
-	}
+	c.given("/query", r.Query)
 	c.size("/query", r.Query, MaxQuery)
 	c.unit("/min_score", r.MinScore)
 	for i, t := range r.ContextTypes {
@@ -107,9 +96,7 @@ func (r *AssembleRequest) Validate() []Issue {
 func (r *PremortemRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)
-	if isBlank(r.Domain) {
-		c.add("/domain", required)
-	}
+	c.given("/domain", r.Domain)
 	c.short("/domain", r.Domain, MaxName)
 	c.short("/strategy", r.Strategy, MaxName)
 	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
@@ -138,9 +125,7 @@ func (r *ExplainRequest) Validate() []Issue {
 func (r *CompactRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)
-	if r.PackID != "" {
-		c.id("/pack_id", r.PackID)
-	}
+	c.optionalID("/pack_id", r.PackID)
 	if r.PackID == "" && r.Session == "" {
 		c.add("/pack_id", "is required, or session")
 		c.add("/session", "is required, or pack_id")
@@ -167,9 +152,7 @@ func (r *RecoverRequest) Validate() []Issue {
 	if len(r.ItemIDs)+len(r.Spans) == 0 {
 		c.add("/spans", "is required, or item_ids")
 	}
-	if len(r.Spans) > MaxItems {
-		c.add("/spans", "must have at most "+strconv.Itoa(MaxItems)+" entries")
-	}
+	c.atMost("/spans", len(r.Spans), MaxItems, "entries")
 	for i, s := range r.Spans {
 		c.id(at("/spans", i)+"/item_id", s.ItemID)
 		if s.Span.Start < 0 || s.Span.End <= s.Span.Start {
@@ -196,9 +179,7 @@ func (r *ItemsRequest) Validate() []Issue {
 	c.short("/after", r.After, MaxName)
 	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
 	c.purpose("/purpose", r.Purpose)
-	if r.MinPosition < 0 {
-		c.add("/min_position", "must not be negative")
-	}
+	c.notNegative("/min_position", r.MinPosition)
 	return c.issues
 }
 

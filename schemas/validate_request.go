@@ -11,42 +11,28 @@ import (
 // when it may be served. Zero values mean the defaults.
 func (r *ContextRequest) Validate() []Issue {
 	var c checker
-	if r.Meta.Type != "" && r.Meta.Type != MessageContextRequest {
-		c.add("/meta/type", "must be ContextRequest")
-	}
-	if r.Meta.ID != "" {
-		c.id("/meta/id", r.Meta.ID)
-	}
+	c.word("/meta/type", r.Meta.Type, "must be ContextRequest", "", MessageContextRequest)
+	c.optionalID("/meta/id", r.Meta.ID)
 	c.agent("/meta/from", r.Meta.From)
 	p := &r.Payload
 	c.query(p)
 	c.intRange("/payload/limit", int64(p.Limit), 0, MaxLimit)
 	c.intRange("/payload/token_budget", int64(p.TokenBudget), 0, MaxTokenBudget)
-	if p.Tenant != "" {
-		c.token("/payload/tenant", p.Tenant)
-	}
+	c.optionalToken("/payload/tenant", p.Tenant)
 	c.short("/payload/session", p.Session, MaxName)
 	c.size("/payload/user_message", p.UserMessage, MaxMessage)
 	c.size("/payload/task", p.Task, MaxQuery)
 	c.short("/payload/model", p.Model, MaxName)
 	c.zone("/payload/tz", p.TZ)
 	c.positions(p)
-	if p.Purpose != "" && !validLabelValue(p.Purpose) {
-		c.add("/payload/purpose", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : @ / + -")
-	}
-	if p.Profile != "" {
-		c.token("/payload/profile", p.Profile)
-	}
+	c.purpose("/payload/purpose", p.Purpose)
+	c.optionalToken("/payload/profile", p.Profile)
 	c.unit("/payload/min_score", &p.MinScore)
 	if p.Prefer != "" && p.Prefer.Kinds() == nil {
 		c.add("/payload/prefer", "must be docs, code or history, or left out")
 	}
-	if p.Repeat != "" && p.Repeat != RepeatFull && p.Repeat != RepeatStable {
-		c.add("/payload/repeat", "must be full or stable, or left out")
-	}
-	if p.Compaction != "" && p.Compaction != CompactionAuto && p.Compaction != CompactionOff {
-		c.add("/payload/compaction", "must be auto or off, or left out")
-	}
+	c.word("/payload/repeat", string(p.Repeat), "must be full or stable, or left out", "", string(RepeatFull), string(RepeatStable))
+	c.word("/payload/compaction", string(p.Compaction), "must be auto or off, or left out", "", string(CompactionAuto), string(CompactionOff))
 	c.relevance("/payload/relevance", p.Relevance)
 	c.weights(p)
 	c.intRange("/payload/max_bytes", int64(p.MaxBytes), 0, math.MaxInt32)
@@ -56,9 +42,7 @@ func (r *ContextRequest) Validate() []Issue {
 // weights checks that they are within 0 and 1; what they must sum to depends on the
 // profile.
 func (c *checker) weights(p *RequestPayload) {
-	if len(p.Weights) > MaxFilters {
-		c.add("/payload/weights", "must have at most "+strconv.Itoa(MaxFilters)+" weights")
-	}
+	c.atMost("/payload/weights", len(p.Weights), MaxFilters, "weights")
 	for _, name := range slices.Sorted(maps.Keys(p.Weights)) {
 		if w := p.Weights[name]; !(w >= 0 && w <= 1) {
 			c.add("/payload/weights/"+escapePointer(name), "must be within 0 and 1")
@@ -70,12 +54,8 @@ func (c *checker) weights(p *RequestPayload) {
 }
 
 func (c *checker) positions(p *RequestPayload) {
-	if p.AsOf < 0 {
-		c.add("/payload/as_of", "must not be negative")
-	}
-	if p.MinPosition < 0 {
-		c.add("/payload/min_position", "must not be negative")
-	}
+	c.notNegative("/payload/as_of", p.AsOf)
+	c.notNegative("/payload/min_position", p.MinPosition)
 	if p.AsOf > 0 && p.MinPosition > p.AsOf {
 		c.add("/payload/min_position", "must not be after as_of")
 	}
@@ -87,10 +67,8 @@ func (c *checker) agent(pointer string, a *Agent) {
 	}
 	c.id(pointer+"/id", a.ID)
 	c.short(pointer+"/type", a.Type, MaxName)
-	if a.SecurityLevel != "" {
-		if _, ok := ParseLevel(a.SecurityLevel); !ok {
-			c.add(pointer+"/securityLevel", "must be public, internal, confidential or restricted")
-		}
+	if _, ok := ParseLevel(a.SecurityLevel); !ok && a.SecurityLevel != "" {
+		c.add(pointer+"/securityLevel", "must be public, internal, confidential or restricted")
 	}
 	c.shorts(pointer+"/authorizedGroups", a.Groups, MaxRefs)
 	c.shorts(pointer+"/roles", a.Roles, MaxRefs)
@@ -99,11 +77,8 @@ func (c *checker) agent(pointer string, a *Agent) {
 func (c *checker) query(p *RequestPayload) {
 	const pointer = "/payload/query"
 	q := &p.Query
-	switch q.Type {
-	case "", QueryKeyword, QuerySemantic, QueryGraph, QueryHybrid:
-	default:
-		c.add(pointer+"/type", "must be keyword, semantic, graph or hybrid")
-	}
+	c.word(pointer+"/type", string(q.Type), "must be keyword, semantic, graph or hybrid",
+		"", string(QueryKeyword), string(QuerySemantic), string(QueryGraph), string(QueryHybrid))
 	if isBlank(q.Text) && len(q.Vector) == 0 && isBlank(p.UserMessage) {
 		c.add(pointer+"/text", "is required: give query.text, query.vector or user_message")
 	}
@@ -126,7 +101,7 @@ func (c *checker) graph(pointer string, q *Query) {
 		c.add(pointer, "is for graph and hybrid queries")
 	}
 	c.intRange(pointer+"/hops", int64(g.Hops), 0, MaxHops)
-	c.most(pointer+"/rels", len(g.Rels))
+	c.atMost(pointer+"/rels", len(g.Rels), MaxRefs, "entries")
 	for i, r := range g.Rels {
 		if !validRel(r) {
 			c.add(at(pointer+"/rels", i), wantRel)
@@ -134,15 +109,13 @@ func (c *checker) graph(pointer string, q *Query) {
 	}
 	c.kinds(pointer+"/kinds", g.Kinds)
 	c.shorts(pointer+"/labels", g.Labels, MaxRefs)
-	c.most(pointer+"/from", len(g.From))
-	for i, id := range g.From {
-		c.id(at(pointer+"/from", i), id)
-	}
+	c.atMost(pointer+"/from", len(g.From), MaxRefs, "entries")
+	c.eachID(pointer+"/from", g.From)
 }
 
 // kinds checks a list of kinds.
 func (c *checker) kinds(pointer string, kinds []Kind) {
-	c.most(pointer, len(kinds))
+	c.atMost(pointer, len(kinds), MaxRefs, "entries")
 	for i, k := range kinds {
 		if _, ok := k.Info(); !ok {
 			c.add(at(pointer, i), "is not a kind of item")
@@ -150,18 +123,9 @@ func (c *checker) kinds(pointer string, kinds []Kind) {
 	}
 }
 
-// most refuses a list of more than MaxRefs entries.
-func (c *checker) most(pointer string, n int) {
-	if n > MaxRefs {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxRefs)+" entries")
-	}
-}
-
 // vector checks the dimensions and that every number is finite.
 func (c *checker) vector(pointer string, v []float32) {
-	if len(v) > MaxVector {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxVector)+" numbers")
-	}
+	c.atMost(pointer, len(v), MaxVector, "numbers")
 	zero := len(v) > 0
 	for i, x := range v {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
@@ -176,9 +140,7 @@ func (c *checker) vector(pointer string, v []float32) {
 }
 
 func (c *checker) size(pointer, s string, most int) {
-	if len(s) > most {
-		c.add(pointer, "must have at most "+strconv.Itoa(most)+" bytes")
-	}
+	c.atMost(pointer, len(s), most, "bytes")
 }
 
 func (c *checker) relevance(pointer string, r *RelevanceRequest) {
@@ -203,11 +165,7 @@ func (p *PutRequest) Validate() []Issue {
 	} else {
 		c.issues = append(c.issues, walkAt("/event", p.Event, objectShape)...)
 	}
-	switch ReceiptLevel(p.Wait) {
-	case "", ReceiptAccepted, ReceiptLogged, ReceiptIndexed:
-	default:
-		c.add("/wait", "must be accepted, logged or indexed")
-	}
+	c.word("/wait", p.Wait, "must be accepted, logged or indexed", "", string(ReceiptAccepted), string(ReceiptLogged), string(ReceiptIndexed))
 	return c.issues
 }
 
@@ -219,11 +177,8 @@ func (r *ReceiptRequest) Validate() []Issue {
 		c.add("/source", required)
 	}
 	c.short("/source", r.Source, MaxURI)
-	switch r.Level {
-	case ReceiptAccepted, ReceiptLogged, ReceiptIndexed, ReceiptProved:
-	default:
-		c.add("/level", orRequired(string(r.Level), "must be accepted, logged, indexed or proved"))
-	}
+	c.word("/level", string(r.Level), "must be accepted, logged, indexed or proved",
+		string(ReceiptAccepted), string(ReceiptLogged), string(ReceiptIndexed), string(ReceiptProved))
 	c.intRange("/timeout_ms", int64(r.Timeout), 0, MaxWait)
 	return c.issues
 }
@@ -245,9 +200,7 @@ func (r *ProveRequest) Validate() []Issue {
 		}
 	}
 	c.short("/source", r.Source, MaxURI)
-	if r.OldSize < 0 {
-		c.add("/old_size", "must not be negative")
-	}
+	c.notNegative("/old_size", r.OldSize)
 	return c.issues
 }
 
@@ -263,12 +216,8 @@ func (r *EntriesRequest) Validate() []Issue {
 	if len(r.Kinds) > MaxRefs {
 		c.add("/kinds", "has more than "+strconv.Itoa(MaxRefs)+" values")
 	}
-	if r.Before < 0 {
-		c.add("/before", "must not be negative")
-	}
-	if r.After < 0 {
-		c.add("/after", "must not be negative")
-	}
+	c.notNegative("/before", r.Before)
+	c.notNegative("/after", r.After)
 	if r.Before > 0 && r.After > 0 {
 		c.add("/after", "must not stand beside before")
 	}
@@ -285,9 +234,7 @@ func (r *PackRequest) Validate() []Issue {
 	case r.Position == 0 && r.PackID == "":
 		c.add("/pack_id", "is required: give pack_id or position")
 	}
-	if r.PackID != "" {
-		c.id("/pack_id", r.PackID)
-	}
+	c.optionalID("/pack_id", r.PackID)
 	c.agent("/from", r.From)
 	return c.issues
 }

@@ -7,12 +7,8 @@ func (r *RoleRequest) Validate() []Issue {
 		TokenBudget: r.TokenBudget, MinPosition: r.MinPosition, TZ: r.TZ}
 	c.issues = run.Validate()
 	c.shorts("/expose", r.Expose, MaxFilters)
-	if r.PackID != "" {
-		c.id("/pack_id", r.PackID)
-	}
-	if len(r.Withheld) > MaxItems {
-		c.add("/withheld", "must have at most 1000 entries")
-	}
+	c.optionalID("/pack_id", r.PackID)
+	c.atMost("/withheld", len(r.Withheld), MaxItems, "entries")
 	if r.Plan != nil {
 		c.plan("/plan", r.Plan)
 	}
@@ -26,20 +22,14 @@ func (r *RoleRequest) Validate() []Issue {
 func (r *RunRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)
-	if r.RequestID != "" {
-		c.id("/request_id", r.RequestID)
-	}
-	if isBlank(r.Task) {
-		c.add("/task", required)
-	}
+	c.optionalID("/request_id", r.RequestID)
+	c.given("/task", r.Task)
 	c.size("/task", r.Task, MaxQuery)
 	c.short("/session", r.Session, MaxName)
 	c.purpose("/purpose", r.Purpose)
 	c.intRange("/token_budget", int64(r.TokenBudget), 0, MaxTokenBudget)
 	c.zone("/tz", r.TZ)
-	if r.MinPosition < 0 {
-		c.add("/min_position", "must not be negative")
-	}
+	c.notNegative("/min_position", r.MinPosition)
 	return c.issues
 }
 
@@ -47,14 +37,10 @@ func (c *checker) plan(pointer string, p *RolePlan) {
 	if len(p.Steps) == 0 {
 		c.add(pointer+"/steps", "must have a step")
 	}
-	if len(p.Steps) > MaxFilters {
-		c.add(pointer+"/steps", "must have at most 64 entries")
-	}
+	c.atMost(pointer+"/steps", len(p.Steps), MaxFilters, "entries")
 	for i := range p.Steps {
 		c.id(at(pointer+"/steps", i)+"/id", p.Steps[i].ID)
-		if isBlank(p.Steps[i].Question) {
-			c.add(at(pointer+"/steps", i)+"/question", required)
-		}
+		c.given(at(pointer+"/steps", i)+"/question", p.Steps[i].Question)
 		c.size(at(pointer+"/steps", i)+"/question", p.Steps[i].Question, MaxQuery)
 	}
 	c.intRange(pointer+"/token_budget", int64(p.TokenBudget), 0, MaxTokenBudget)
@@ -63,7 +49,5 @@ func (c *checker) plan(pointer string, p *RolePlan) {
 func (c *checker) answer(pointer string, a *RoleAnswer) {
 	c.size(pointer+"/text", a.Text, MaxMessage)
 	c.id(pointer+"/pack_id", a.PackID)
-	if len(a.Sentences) > MaxItems {
-		c.add(pointer+"/sentences", "must have at most 1000 entries")
-	}
+	c.atMost(pointer+"/sentences", len(a.Sentences), MaxItems, "entries")
 }
