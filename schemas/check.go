@@ -11,7 +11,7 @@ import (
 // checker collects issues. Messages and pointers are built on failure only.
 type checker struct{ issues []Issue }
 
-func (c *checker) add(pointer, message string) {
+func (c *checker) addIssue(pointer, message string) {
 	c.issues = append(c.issues, Issue{Pointer: pointer, Message: message})
 }
 
@@ -51,7 +51,8 @@ func isHex(s string, least, most int) bool {
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-func isAlnum(c byte) bool { return isLower(c) || isDigit(c) || c >= 'A' && c <= 'Z' }
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+func isAlnum(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) }
 
 const (
 	wantID    = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -"
@@ -60,63 +61,63 @@ const (
 	required  = "is required"
 )
 
-func (c *checker) id(pointer, s string) {
+func (c *checker) checkID(pointer, s string) {
 	if !ValidID(s) {
-		c.add(pointer, orRequired(s, wantID))
+		c.addIssue(pointer, orRequired(s, wantID))
 	}
 }
 
-func (c *checker) optionalID(pointer, s string) {
+func (c *checker) checkOptionalID(pointer, s string) {
 	if s != "" {
-		c.id(pointer, s)
+		c.checkID(pointer, s)
 	}
 }
 
-// eachID checks the ids of a list.
-func (c *checker) eachID(pointer string, ids []string) {
+// checkEachID checks the ids of a list.
+func (c *checker) checkEachID(pointer string, ids []string) {
 	for i, id := range ids {
 		if !ValidID(id) {
-			c.id(at(pointer, i), id)
+			c.checkID(pointerAt(pointer, i), id)
 		}
 	}
 }
 
-func (c *checker) token(pointer, s string) {
+func (c *checker) checkToken(pointer, s string) {
 	if !ValidToken(s) {
-		c.add(pointer, orRequired(s, wantToken))
+		c.addIssue(pointer, orRequired(s, wantToken))
 	}
 }
 
-func (c *checker) optionalToken(pointer, s string) {
+func (c *checker) checkOptionalToken(pointer, s string) {
 	if s != "" {
-		c.token(pointer, s)
+		c.checkToken(pointer, s)
 	}
 }
 
-// given refuses a text that is blank.
-func (c *checker) given(pointer, s string) {
+// checkGiven refuses a text that is blank.
+func (c *checker) checkGiven(pointer, s string) {
 	if isBlank(s) {
-		c.add(pointer, required)
+		c.addIssue(pointer, required)
 	}
 }
 
-// word refuses a text that is none of words, "" among them where the text is optional.
-func (c *checker) word(pointer, s, message string, words ...string) {
+// checkWord refuses a text that is none of words, "" among them where the text is optional.
+func (c *checker) checkWord(pointer, s, message string, words ...string) {
 	if !slices.Contains(words, s) {
-		c.add(pointer, orRequired(s, message))
+		c.addIssue(pointer, orRequired(s, message))
 	}
 }
 
-// atMost refuses more than most of something.
-func (c *checker) atMost(pointer string, n, most int, of string) {
+// checkCount refuses more than most of something.
+func (c *checker) checkCount(pointer string, n, most int, of string) {
 	if n > most {
-		c.add(pointer, "must have at most "+strconv.Itoa(most)+" "+of)
+		c.addIssue(pointer, "must have at most "+strconv.Itoa(most)+" "+of)
 	}
 }
 
-func (c *checker) notNegative(pointer string, n int64) {
+func (c *checker) checkNotNegative(pointer string, n int64) {
 	if n < 0 {
-		c.add(pointer, "must not be negative")
+		c.addIssue(pointer, "must not be negative")
 	}
 }
 
@@ -127,32 +128,32 @@ func orRequired(s, message string) string {
 	return message
 }
 
-// short checks an optional text of at most limit characters without control characters.
-func (c *checker) short(pointer, s string, limit int) {
+// checkShort checks an optional text of at most limit characters without control characters.
+func (c *checker) checkShort(pointer, s string, limit int) {
 	if s == "" {
 		return
 	}
 	if len(s) > limit && utf8.RuneCountInString(s) > limit {
-		c.add(pointer, "must have at most "+strconv.Itoa(limit)+" characters")
+		c.addIssue(pointer, "must have at most "+strconv.Itoa(limit)+" characters")
 	}
 	for i := range len(s) {
 		if s[i] < 0x20 || s[i] == 0x7f {
-			c.add(pointer, "must not hold control characters")
+			c.addIssue(pointer, "must not hold control characters")
 			return
 		}
 	}
 }
 
-// shorts checks a list of short, non-empty texts.
-func (c *checker) shorts(pointer string, list []string, most int) {
-	c.atMost(pointer, len(list), most, "entries")
+// checkShorts checks a list of short, non-empty texts.
+func (c *checker) checkShorts(pointer string, list []string, most int) {
+	c.checkCount(pointer, len(list), most, "entries")
 	for i, s := range list {
 		if s == "" {
-			c.add(at(pointer, i), "must not be empty")
+			c.addIssue(pointerAt(pointer, i), "must not be empty")
 			continue
 		}
 		if !plainShort(s) {
-			c.short(at(pointer, i), s, MaxName)
+			c.checkShort(pointerAt(pointer, i), s, MaxName)
 		}
 	}
 }
@@ -170,27 +171,34 @@ func plainShort(s string) bool {
 	return true
 }
 
-// unit checks an optional number between 0 and 1. NaN fails.
-func (c *checker) unit(pointer string, p *float64) {
+// checkUnit checks an optional number between 0 and 1. NaN fails.
+func (c *checker) checkUnit(pointer string, p *float64) {
 	if p != nil && !(*p >= 0 && *p <= 1) {
-		c.add(pointer, "must be a number between 0 and 1")
+		c.addIssue(pointer, "must be a number between 0 and 1")
 	}
 }
 
-func (c *checker) intRange(pointer string, v, least, most int64) {
+func (c *checker) checkRange(pointer string, v, least, most int64) {
 	if v < least || v > most {
-		c.add(pointer, "must be between "+strconv.FormatInt(least, 10)+" and "+strconv.FormatInt(most, 10))
+		c.addIssue(pointer, "must be between "+strconv.FormatInt(least, 10)+" and "+strconv.FormatInt(most, 10))
 	}
 }
 
-func (c *checker) after(pointer string, late, early time.Time, message string) {
+// checkSame refuses two texts that differ.
+func (c *checker) checkSame(pointer, a, b, message string) {
+	if a != "" && b != "" && a != b {
+		c.addIssue(pointer, message)
+	}
+}
+
+func (c *checker) checkOrder(pointer string, late, early time.Time, message string) {
 	if !late.IsZero() && !early.IsZero() && late.Before(early) {
-		c.add(pointer, message)
+		c.addIssue(pointer, message)
 	}
 }
 
-// at returns the pointer of element i.
-func at(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }
+// pointerAt returns the pointer of element i.
+func pointerAt(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }
 
 // escapePointer escapes one name for a JSON pointer (RFC 6901) and bounds its length.
 func escapePointer(name string) string {

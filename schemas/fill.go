@@ -7,20 +7,21 @@ import (
 	"strconv"
 )
 
-// fill is the fast way to read a document into v, which is new: what it accepts has nothing that
+// fillDocument is the fast way to read a document into v, which is new: what it accepts has nothing that
 // the walker names and is what encoding/json reads. Otherwise v is of no use.
-func fill[T any](data []byte, s *shape, v *T) bool {
+func fillDocument[T any](data []byte, s *shape, v *T) bool {
 	var segments [4]segment
 	w := walker{data: data, path: segments[:0]}
-	read := w.value(s, reflect.ValueOf(v).Elem()) && w.ended()
+	read := w.readValue(s, reflect.ValueOf(v).Elem()) && w.atEnd()
 	return read && !w.unfit && len(w.issues) == 0
 }
 
-// part reads a value that is set from its whole text.
-func (w *walker) part(s *shape, to reflect.Value) bool {
-	start, later := w.pos, w.later
+// readPart reads a value that is set from its whole text.
+func (w *walker) readPart(s *shape, to reflect.Value) bool {
+	start := w.pos
+	later := w.later
 	w.later = later || s.later
-	read := w.value(s, reflect.Value{})
+	read := w.readValue(s, reflect.Value{})
 	w.later = later
 	if read && !setText(to, w.data[start:w.pos]) {
 		w.unfit = true
@@ -37,7 +38,7 @@ func setText(to reflect.Value, text []byte) bool {
 		if text[0] != '"' {
 			return to.UnmarshalJSON(text) == nil
 		}
-		to.text = unquote(text[1 : len(text)-1])
+		to.text = unquoteText(text[1 : len(text)-1])
 		return true
 	default:
 		return json.Unmarshal(text, to) == nil
@@ -61,8 +62,8 @@ func setNumber(to reflect.Value, text string) bool {
 	return err == nil
 }
 
-// element returns element i of a slice, which grows by it; the zero Value without a slice.
-func element(list reflect.Value, i int) reflect.Value {
+// nextElement returns element i of a slice, which grows by it; the zero Value without a slice.
+func nextElement(list reflect.Value, i int) reflect.Value {
 	if !list.IsValid() {
 		return list
 	}
@@ -73,8 +74,8 @@ func element(list reflect.Value, i int) reflect.Value {
 	return list.Index(i)
 }
 
-// field returns a field of a struct; the zero Value without a struct or an index.
-func field(to reflect.Value, index []int) reflect.Value {
+// fieldOf returns a field of a struct; the zero Value without a struct or an index.
+func fieldOf(to reflect.Value, index []int) reflect.Value {
 	switch {
 	case !to.IsValid() || len(index) == 0:
 		return reflect.Value{}

@@ -16,7 +16,7 @@ func sameAsSlow(t interface {
 	Fatalf(string, ...any)
 }, data []byte) bool {
 	var fast, slow MemoryItem
-	if !utf8.Valid(data) || !fill(data, itemShape, &fast) {
+	if !utf8.Valid(data) || !fillDocument(data, itemShape, &fast) {
 		return false
 	}
 	if err := json.Unmarshal(data, &slow); err != nil {
@@ -72,14 +72,14 @@ func TestUnescape(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := walker{data: []byte(text)}
-		raw, ok := w.str()
-		if have := w.plain(raw); have != want || !ok || w.pos != len(text) {
+		raw, ok := w.readString()
+		if have := w.plainText(raw); have != want || !ok || w.pos != len(text) {
 			t.Errorf("%s: %q, want %q", text, have, want)
 		}
 	}
 	for _, text := range []string{`"a`, `"\x"`, `"\u12g4"`, `"\u12`, "\"\n\"", `"\`} {
 		w := walker{data: []byte(text)}
-		if _, ok := w.str(); ok {
+		if _, ok := w.readString(); ok {
 			t.Errorf("%s is accepted", text)
 		}
 	}

@@ -14,32 +14,32 @@ import (
 // spaces has the bit of each white space of JSON.
 const spaces uint64 = 1<<' ' | 1<<'\t' | 1<<'\r' | 1<<'\n'
 
-func (w *walker) space() {
+func (w *walker) skipSpace() {
 	for w.pos < len(w.data) && spaces>>w.data[w.pos]&1 != 0 {
 		w.pos++
 	}
 }
 
-// ended reports whether there is nothing but white space left.
-func (w *walker) ended() bool {
-	w.space()
+// atEnd reports whether there is nothing but white space left.
+func (w *walker) atEnd() bool {
+	w.skipSpace()
 	return w.pos == len(w.data)
 }
 
-// char steps over white space and one character, when that is the next.
-func (w *walker) char(want byte) bool {
-	w.space()
-	if !w.at(want) {
+// readChar steps over white space and one character, when that is the next.
+func (w *walker) readChar(want byte) bool {
+	w.skipSpace()
+	if !w.isAt(want) {
 		return false
 	}
 	w.pos++
 	return true
 }
 
-func (w *walker) at(c byte) bool { return w.pos < len(w.data) && w.data[w.pos] == c }
+func (w *walker) isAt(c byte) bool { return w.pos < len(w.data) && w.data[w.pos] == c }
 
-// word reads true, false or null.
-func (w *walker) word(want string, value bool, to reflect.Value) bool {
+// readWord reads true, false or null.
+func (w *walker) readWord(want string, value bool, to reflect.Value) bool {
 	if !bytes.HasPrefix(w.data[w.pos:], []byte(want)) {
 		return false
 	}
@@ -50,20 +50,20 @@ func (w *walker) word(want string, value bool, to reflect.Value) bool {
 	return true
 }
 
-// text reads a string that is a value.
-func (w *walker) text(s *shape, to reflect.Value) bool {
-	raw, ok := w.str()
+// readText reads a string that is a value.
+func (w *walker) readText(s *shape, to reflect.Value) bool {
+	raw, ok := w.readString()
 	if !ok {
 		return false
 	}
 	if s.kind != shapeTime {
 		if to.IsValid() {
-			to.SetString(w.plain(raw))
+			to.SetString(w.plainText(raw))
 		}
 		return true
 	}
 	if !strictTime(raw) || w.slow && !validTime(raw) {
-		w.add(errTime.Error())
+		w.addIssue(errTime.Error())
 		return true
 	}
 	if to.IsValid() && to.Addr().Interface().(*time.Time).UnmarshalText(raw) != nil {
@@ -72,12 +72,13 @@ func (w *walker) text(s *shape, to reflect.Value) bool {
 	return true
 }
 
-// str reads a string and returns what stands between its quotes, escapes included.
-func (w *walker) str() ([]byte, bool) {
-	if !w.at('"') {
+// readString reads a string and returns what stands between its quotes, escapes included.
+func (w *walker) readString() ([]byte, bool) {
+	if !w.isAt('"') {
 		return nil, false
 	}
-	data, start := w.data, w.pos+1
+	data := w.data
+	start := w.pos + 1
 	w.escaped = false
 	for i := start; i < len(data); i++ {
 		switch c := data[i]; {
@@ -86,7 +87,7 @@ func (w *walker) str() ([]byte, bool) {
 			w.pos = i + 1
 			return data[start:i], true
 		case c == '\\':
-			size := escape(data[i+1:])
+			size := escapeSize(data[i+1:])
 			if size == 0 {
 				return nil, false
 			}
@@ -99,10 +100,10 @@ func (w *walker) str() ([]byte, bool) {
 	return nil, false
 }
 
-// plain returns the text of the string that str read last.
-func (w *walker) plain(raw []byte) string {
+// plainText returns the text of the string that readString read last.
+func (w *walker) plainText(raw []byte) string {
 	if w.escaped {
-		return unquote(raw)
+		return unquoteText(raw)
 	}
 	switch string(raw) { // the most frequent words of the contract need no copy
 	case "episodic":
@@ -125,8 +126,8 @@ const (
 	escaped = "\"\\/\b\f\n\r\t"
 )
 
-// escape returns how many bytes of an escape sequence stand behind its backslash, 0 for none.
-func escape(rest []byte) int {
+// escapeSize returns how many bytes of an escape sequence stand behind its backslash, 0 for none.
+func escapeSize(rest []byte) int {
 	if len(rest) == 0 {
 		return 0
 	}
@@ -143,9 +144,9 @@ func escape(rest []byte) int {
 	return size
 }
 
-// unquote returns the text of a string that str read. A surrogate without its partner becomes
+// unquoteText returns the text of a string that readString read. A surrogate without its partner becomes
 // U+FFFD, as in encoding/json.
-func unquote(raw []byte) string {
+func unquoteText(raw []byte) string {
 	plain, rest, more := bytes.Cut(raw, []byte{'\\'})
 	if !more {
 		return string(raw)
@@ -171,38 +172,39 @@ func unquote(raw []byte) string {
 // codeUnits returns the character of one code unit of UTF-16, or of two that belong together,
 // and what stands behind it.
 func codeUnits(raw []byte) (r rune, rest []byte) {
-	r, rest = hex4(raw), raw[4:]
+	r = readHex(raw)
+	rest = raw[4:]
 	if utf16.IsSurrogate(r) && bytes.HasPrefix(rest, []byte(`\u`)) {
-		if both := utf16.DecodeRune(r, hex4(rest[2:])); both != utf8.RuneError {
+		if both := utf16.DecodeRune(r, readHex(rest[2:])); both != utf8.RuneError {
 			return both, rest[6:]
 		}
 	}
 	return r, rest
 }
 
-// hex4 returns the number of four hex digits, which str has checked.
-func hex4(raw []byte) rune {
+// readHex returns the number of four hex digits, which readString has checked.
+func readHex(raw []byte) rune {
 	n, _ := strconv.ParseUint(string(raw[:4]), 16, 16)
 	return rune(n)
 }
 
-func (w *walker) number(s *shape, to reflect.Value) bool {
+func (w *walker) readNumber(s *shape, to reflect.Value) bool {
 	start := w.pos
-	whole, ok := w.numeral()
+	whole, ok := w.readNumeral()
 	if !ok {
 		return false
 	}
 	text := w.data[start:w.pos]
 	switch {
 	case s.kind == shapeInt && !whole:
-		w.add("must be a whole number")
+		w.addIssue("must be a whole number")
 	case s.kind == shapeInt && w.slow:
 		if _, err := strconv.ParseInt(string(text), 10, 64); err != nil {
-			w.add("is out of range")
+			w.addIssue("is out of range")
 		}
 	case w.slow || s.kind == shapeAny && !w.later:
 		if !fitsFloat(text) {
-			w.add("is out of the range of a 64-bit float: write it as a string")
+			w.addIssue("is out of the range of a 64-bit float: write it as a string")
 		}
 	}
 	if to.IsValid() && !setNumber(to, string(text)) {
@@ -211,37 +213,37 @@ func (w *walker) number(s *shape, to reflect.Value) bool {
 	return true
 }
 
-// numeral steps over a number and reports whether it is written as a whole one.
-func (w *walker) numeral() (whole, ok bool) {
-	if w.at('-') {
+// readNumeral steps over a number and reports whether it is written as a whole one.
+func (w *walker) readNumeral() (whole, ok bool) {
+	if w.isAt('-') {
 		w.pos++
 	}
 	switch {
-	case w.at('0'):
+	case w.isAt('0'):
 		w.pos++
-	case !w.digits():
+	case !w.readDigits():
 		return false, false
 	}
 	whole = true
-	if w.at('.') {
+	if w.isAt('.') {
 		w.pos++
 		whole = false
-		if !w.digits() {
+		if !w.readDigits() {
 			return false, false
 		}
 	}
-	if !w.at('e') && !w.at('E') {
+	if !w.isAt('e') && !w.isAt('E') {
 		return whole, true
 	}
 	w.pos++
-	if w.at('+') || w.at('-') {
+	if w.isAt('+') || w.isAt('-') {
 		w.pos++
 	}
-	return false, w.digits()
+	return false, w.readDigits()
 }
 
-// digits steps over one or more digits.
-func (w *walker) digits() bool {
+// readDigits steps over one or more digits.
+func (w *walker) readDigits() bool {
 	start := w.pos
 	for w.pos < len(w.data) && isDigit(w.data[w.pos]) {
 		w.pos++

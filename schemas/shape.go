@@ -119,14 +119,14 @@ func structShape(t reflect.Type) *shape {
 	return s
 }
 
-// reshaped gives a field of s another shape.
-func reshaped(s *shape, name string, other *shape) *shape {
-	s.fields[s.field([]byte(name), 0)].shape = other
+// withField gives a field of s another shape.
+func withField(s *shape, name string, other *shape) *shape {
+	s.fields[s.fieldIndex([]byte(name), 0)].shape = other
 	return s
 }
 
-// field returns the index of name, -1 when there is none. It looks from a field on first.
-func (s *shape) field(name []byte, from int) int {
+// fieldIndex returns the index of name, -1 when there is none. It looks from a field on first.
+func (s *shape) fieldIndex(name []byte, from int) int {
 	for i := from; i < len(s.fields); i++ {
 		if s.fields[i].name == string(name) {
 			return i

@@ -6,15 +6,15 @@ import (
 	"strconv"
 )
 
-// attributes checks the kind-specific object. Names beyond those of the kind are
+// checkAttributes checks the kind-specific object. Names beyond those of the kind are
 // allowed: requests filter by them.
-func (c *checker) attributes(m *MemoryItem) {
+func (c *checker) checkAttributes(m *MemoryItem) {
 	if len(m.Attributes) == 0 {
 		return
 	}
 	const pointer = "/attributes"
 	if len(m.Attributes) > MaxAttributes {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxAttributes)+" bytes")
+		c.addIssue(pointer, "must have at most "+strconv.Itoa(MaxAttributes)+" bytes")
 		return
 	}
 	rules, ok := attributeChecks[m.Kind]
@@ -26,7 +26,7 @@ func (c *checker) attributes(m *MemoryItem) {
 	if len(c.issues) > before {
 		return
 	}
-	c.artifact(m)
+	c.checkArtifact(m)
 	if rules.check != nil {
 		c.issues = append(c.issues, rules.check(m.Attributes)...)
 	}
@@ -61,46 +61,46 @@ func checksOf[T any](s *shape, check func(*checker, *T)) attributeCheck {
 }
 
 func checkExperience(c *checker, a *ExperienceAttributes) {
-	c.short("/attributes/domain", a.Domain, MaxName)
-	c.short("/attributes/strategy", a.Strategy, MaxName)
-	c.short("/attributes/outcome_status", a.OutcomeStatus, MaxName)
-	c.word("/attributes/axis", a.Axis, "must be full, strategy, surprise or root_cause", "", "full", "strategy", "surprise", "root_cause")
-	c.word("/attributes/confidence_tier", a.ConfidenceTier, "must be gold, silver, bronze or abandoned", "", "gold", "silver", "bronze", "abandoned")
-	c.optionalID("/attributes/ghap_id", a.GHAPID)
-	c.intRange("/attributes/iteration_count", int64(a.IterationCount), 0, math.MaxInt32)
+	c.checkShort("/attributes/domain", a.Domain, MaxName)
+	c.checkShort("/attributes/strategy", a.Strategy, MaxName)
+	c.checkShort("/attributes/outcome_status", a.OutcomeStatus, MaxName)
+	c.checkWord("/attributes/axis", a.Axis, "must be full, strategy, surprise or root_cause", "", "full", "strategy", "surprise", "root_cause")
+	c.checkWord("/attributes/confidence_tier", a.ConfidenceTier, "must be gold, silver, bronze or abandoned", "", "gold", "silver", "bronze", "abandoned")
+	c.checkOptionalID("/attributes/ghap_id", a.GHAPID)
+	c.checkRange("/attributes/iteration_count", int64(a.IterationCount), 0, math.MaxInt32)
 }
 
 func checkCode(c *checker, a *CodeAttributes) {
-	c.short("/attributes/file_path", a.FilePath, MaxURI)
-	c.short("/attributes/language", a.Language, MaxName)
-	c.short("/attributes/unit_type", a.UnitType, MaxName)
-	c.intRange("/attributes/start_line", int64(a.StartLine), 0, math.MaxInt32)
-	c.intRange("/attributes/end_line", int64(a.EndLine), 0, math.MaxInt32)
+	c.checkShort("/attributes/file_path", a.FilePath, MaxURI)
+	c.checkShort("/attributes/language", a.Language, MaxName)
+	c.checkShort("/attributes/unit_type", a.UnitType, MaxName)
+	c.checkRange("/attributes/start_line", int64(a.StartLine), 0, math.MaxInt32)
+	c.checkRange("/attributes/end_line", int64(a.EndLine), 0, math.MaxInt32)
 	if a.EndLine > 0 && a.StartLine > a.EndLine {
-		c.add("/attributes/end_line", "must not be before start_line")
+		c.addIssue("/attributes/end_line", "must not be before start_line")
 	}
 }
 
 func checkCommit(c *checker, a *CommitAttributes) {
 	if a.SHA != "" && !isHex(a.SHA, 7, 64) {
-		c.add("/attributes/sha", "must be 7 to 64 lower-case hex digits")
+		c.addIssue("/attributes/sha", "must be 7 to 64 lower-case hex digits")
 	}
-	c.short("/attributes/author", a.Author, MaxName)
-	c.short("/attributes/timestamp", a.Timestamp, MaxName)
-	c.short("/attributes/committed", a.Committed, MaxName)
-	c.intRange("/attributes/insertions", int64(a.Insertions), 0, math.MaxInt32)
-	c.intRange("/attributes/deletions", int64(a.Deletions), 0, math.MaxInt32)
+	c.checkShort("/attributes/author", a.Author, MaxName)
+	c.checkShort("/attributes/timestamp", a.Timestamp, MaxName)
+	c.checkShort("/attributes/committed", a.Committed, MaxName)
+	c.checkRange("/attributes/insertions", int64(a.Insertions), 0, math.MaxInt32)
+	c.checkRange("/attributes/deletions", int64(a.Deletions), 0, math.MaxInt32)
 }
 
 func checkTool(c *checker, a *ToolAttributes) {
-	c.short("/attributes/name", a.Name, MaxName)
-	c.shorts("/attributes/safety_tags", a.SafetyTags, MaxRefs)
+	c.checkShort("/attributes/name", a.Name, MaxName)
+	c.checkShorts("/attributes/safety_tags", a.SafetyTags, MaxRefs)
 }
 
 func checkValue(c *checker, a *ValueAttributes) {
-	c.short("/attributes/axis", a.Axis, MaxName)
-	c.short("/attributes/cluster_id", a.ClusterID, MaxName)
-	c.intRange("/attributes/cluster_size", int64(a.ClusterSize), 0, math.MaxInt32)
-	c.unit("/attributes/similarity_to_centroid", &a.SimilarityToCentroid)
-	c.optionalID("/attributes/ghap_id", a.GHAPID)
+	c.checkShort("/attributes/axis", a.Axis, MaxName)
+	c.checkShort("/attributes/cluster_id", a.ClusterID, MaxName)
+	c.checkRange("/attributes/cluster_size", int64(a.ClusterSize), 0, math.MaxInt32)
+	c.checkUnit("/attributes/similarity_to_centroid", &a.SimilarityToCentroid)
+	c.checkOptionalID("/attributes/ghap_id", a.GHAPID)
 }

@@ -42,8 +42,8 @@ func walkSlowly(pointer string, raw []byte, s *shape) []Issue { return runWalk(p
 func runWalk(pointer string, raw []byte, s *shape, slow bool) []Issue {
 	var segments [4]segment
 	w := walker{data: raw, root: pointer, slow: slow, path: segments[:0]}
-	read := w.value(s, reflect.Value{})
-	if !read || !w.ended() && len(w.issues) == 0 {
+	read := w.readValue(s, reflect.Value{})
+	if !read || !w.atEnd() && len(w.issues) == 0 {
 		w.issues = append(w.issues, Issue{Pointer: pointer, Message: "is not valid JSON at byte " + strconv.Itoa(w.pos)})
 	}
 	if w.more > 0 {
@@ -55,7 +55,7 @@ func runWalk(pointer string, raw []byte, s *shape, slow bool) []Issue {
 // walkIssues is how many issues a walk names; the others it counts.
 const walkIssues = 4 * MaxProblems
 
-func (w *walker) add(message string) {
+func (w *walker) addIssue(message string) {
 	if len(w.issues) >= walkIssues {
 		w.more++
 		return
@@ -67,25 +67,26 @@ func (w *walker) add(message string) {
 		if s.index >= 0 {
 			b.WriteString(strconv.Itoa(s.index))
 		} else {
-			b.WriteString(escapePointer(unquote(w.data[s.from:s.to])))
+			b.WriteString(escapePointer(unquoteText(w.data[s.from:s.to])))
 		}
 	}
 	w.issues = append(w.issues, Issue{Pointer: b.String(), Message: message})
 }
 
-// value reads one value, sets it in to when that is valid, and reports whether the text was well formed.
-func (w *walker) value(s *shape, to reflect.Value) bool {
-	w.space()
+// readValue reads one value, sets it in to when that is valid, and reports whether the text was well formed.
+func (w *walker) readValue(s *shape, to reflect.Value) bool {
+	w.skipSpace()
 	if w.pos >= len(w.data) {
 		return false
 	}
 	if s.whole && to.IsValid() {
-		return w.part(s, to)
+		return w.readPart(s, to)
 	}
 	first := w.data[w.pos]
-	if want := s.refuses(first); want != "" {
-		w.add(want)
-		s, to = anyShape, reflect.Value{}
+	if want := s.refusesFirst(first); want != "" {
+		w.addIssue(want)
+		s = anyShape
+		to = reflect.Value{}
 	}
 	if to.Kind() == reflect.Pointer {
 		to.Set(reflect.New(to.Type().Elem()))
@@ -93,70 +94,70 @@ func (w *walker) value(s *shape, to reflect.Value) bool {
 	}
 	switch first {
 	case '{':
-		return w.object(s, to)
+		return w.readObject(s, to)
 	case '[':
-		return w.array(s, to)
+		return w.readArray(s, to)
 	case '"':
-		return w.text(s, to)
+		return w.readText(s, to)
 	case 't':
-		return w.word("true", true, to)
+		return w.readWord("true", true, to)
 	case 'f':
-		return w.word("false", false, to)
+		return w.readWord("false", false, to)
 	case 'n':
-		return w.word("null", false, reflect.Value{})
+		return w.readWord("null", false, reflect.Value{})
 	}
-	return w.number(s, to)
+	return w.readNumber(s, to)
 }
 
 var anyShape = &shape{kind: shapeAny}
 
-// refuses says what s wants instead of a value that starts with first, "" when it fits.
-func (s *shape) refuses(first byte) string {
+// refusesFirst says what s wants instead of a value that starts with first, "" when it fits.
+func (s *shape) refusesFirst(first byte) string {
 	if first == 'n' && s.kind != shapeAny {
 		return "is null: leave the field out instead"
 	}
 	isNumber := first == '-' || isDigit(first)
 	switch s.kind {
 	case shapeString:
-		return unless(first == '"', "must be a string")
+		return messageUnless(first == '"', "must be a string")
 	case shapeTime:
-		return unless(first == '"', "must be a time like 2026-01-31T12:00:00Z (RFC 3339)")
+		return messageUnless(first == '"', "must be a time like 2026-01-31T12:00:00Z (RFC 3339)")
 	case shapeInt:
-		return unless(isNumber, "must be a whole number")
+		return messageUnless(isNumber, "must be a whole number")
 	case shapeNumber:
-		return unless(isNumber, "must be a number")
+		return messageUnless(isNumber, "must be a number")
 	case shapeBool:
-		return unless(first == 't' || first == 'f', "must be true or false")
+		return messageUnless(first == 't' || first == 'f', "must be true or false")
 	case shapeArray:
-		return unless(first == '[', "must be an array")
+		return messageUnless(first == '[', "must be an array")
 	case shapeObject, shapeMap:
-		return unless(first == '{', "must be an object")
+		return messageUnless(first == '{', "must be an object")
 	case shapeContent:
-		return unless(first == '"' || first == '{' || first == '[', "must be a string, an object or an array")
+		return messageUnless(first == '"' || first == '{' || first == '[', "must be a string, an object or an array")
 	case shapeLesson:
-		return unless(first == '"' || first == '{', "must be a string or an object")
+		return messageUnless(first == '"' || first == '{', "must be a string or an object")
 	}
 	return ""
 }
 
-func unless(ok bool, message string) string {
+func messageUnless(ok bool, message string) string {
 	if ok {
 		return ""
 	}
 	return message
 }
 
-func (w *walker) enter() bool {
+func (w *walker) stepIn() bool {
 	w.pos++
 	w.depth++
 	if w.depth == MaxNesting+1 {
-		w.add("is nested deeper than " + strconv.Itoa(MaxNesting) + " levels")
+		w.addIssue("is nested deeper than " + strconv.Itoa(MaxNesting) + " levels")
 	}
 	return w.depth <= 4*MaxNesting
 }
 
-func (w *walker) array(s *shape, to reflect.Value) bool {
-	if !w.enter() {
+func (w *walker) readArray(s *shape, to reflect.Value) bool {
+	if !w.stepIn() {
 		return false
 	}
 	elem := anyShape
@@ -164,17 +165,17 @@ func (w *walker) array(s *shape, to reflect.Value) bool {
 		elem = s.elem
 	}
 	for i := 0; ; i++ {
-		if w.closes(']') {
+		if w.stepOut(']') {
 			if i == 0 && to.IsValid() {
 				to.Set(reflect.MakeSlice(to.Type(), 0, 0))
 			}
 			return true
 		}
-		if i > 0 && !w.char(',') {
+		if i > 0 && !w.readChar(',') {
 			return false
 		}
 		w.path = append(w.path, segment{index: i})
-		read := w.value(elem, element(to, i))
+		read := w.readValue(elem, nextElement(to, i))
 		w.path = w.path[:len(w.path)-1]
 		if !read {
 			return false
@@ -182,28 +183,28 @@ func (w *walker) array(s *shape, to reflect.Value) bool {
 	}
 }
 
-func (w *walker) object(s *shape, to reflect.Value) bool {
-	if !w.enter() {
+func (w *walker) readObject(s *shape, to reflect.Value) bool {
+	if !w.stepIn() {
 		return false
 	}
 	seen := seenNames{mark: len(w.names)}
 	for i := 0; ; i++ {
-		if w.closes('}') {
+		if w.stepOut('}') {
 			w.names = w.names[:seen.mark]
 			return true
 		}
-		if i > 0 && !w.char(',') {
+		if i > 0 && !w.readChar(',') {
 			return false
 		}
-		w.space()
-		name, ok := w.str()
+		w.skipSpace()
+		name, ok := w.readString()
 		end := w.pos - 1
-		if !ok || !w.char(':') {
+		if !ok || !w.readChar(':') {
 			return false
 		}
 		w.path = append(w.path, segment{end - len(name), end, -1})
-		inner, index := w.member(s, name, &seen)
-		read := w.value(inner, field(to, index))
+		inner, index := w.findMember(s, name, &seen)
+		read := w.readValue(inner, fieldOf(to, index))
 		w.path = w.path[:len(w.path)-1]
 		if !read {
 			return false
@@ -211,9 +212,9 @@ func (w *walker) object(s *shape, to reflect.Value) bool {
 	}
 }
 
-// closes steps over the end of an object or array when that is next.
-func (w *walker) closes(end byte) bool {
-	if !w.char(end) {
+// stepOut steps over the end of an object or array when that is next.
+func (w *walker) stepOut(end byte) bool {
+	if !w.readChar(end) {
 		return false
 	}
 	w.depth--
@@ -229,8 +230,8 @@ type seenNames struct {
 	wide  map[string]struct{}
 }
 
-// repeated reports whether an unknown name was seen before, and remembers it.
-func (w *walker) repeated(seen *seenNames, name []byte) bool {
+// seenBefore reports whether an unknown name was seen before, and remembers it.
+func (w *walker) seenBefore(seen *seenNames, name []byte) bool {
 	const narrow = 32
 	if seen.wide != nil {
 		_, again := seen.wide[string(name)]
@@ -251,31 +252,31 @@ func (w *walker) repeated(seen *seenNames, name []byte) bool {
 	return false
 }
 
-// member checks one name of an object and returns the shape of its value, and which field of a struct that is for.
-func (w *walker) member(s *shape, name []byte, seen *seenNames) (*shape, []int) {
+// findMember checks one name of an object and returns the shape of its value, and which field of a struct that is for.
+func (w *walker) findMember(s *shape, name []byte, seen *seenNames) (*shape, []int) {
 	if w.escaped {
-		name = []byte(unquote(name))
+		name = []byte(unquoteText(name))
 	}
 	if s.kind == shapeObject {
-		if i := s.field(name, seen.next); i >= 0 {
+		if i := s.fieldIndex(name, seen.next); i >= 0 {
 			if seen.known&(1<<i) != 0 {
-				w.add(givenTwice)
+				w.addIssue(givenTwice)
 			}
 			seen.known |= 1 << i
 			seen.next = i + 1
 			return s.fields[i].shape, s.fields[i].index
 		}
-		if near := s.nearest(name); near != "" {
-			w.add("is unknown: names are case-sensitive, write " + near)
+		if near := s.nearestName(name); near != "" {
+			w.addIssue("is unknown: names are case-sensitive, write " + near)
 		} else if !s.open {
-			w.add("is not a field of this document")
+			w.addIssue("is not a field of this document")
 		}
 	}
-	if w.refused(name) {
-		w.add("is unknown, or in another spelling")
+	if w.isRefused(name) {
+		w.addIssue("is unknown, or in another spelling")
 	}
-	if w.repeated(seen, name) && !w.later {
-		w.add(givenTwice)
+	if w.seenBefore(seen, name) && !w.later {
+		w.addIssue(givenTwice)
 	}
 	if s.kind == shapeMap {
 		return s.elem, nil
@@ -283,9 +284,9 @@ func (w *walker) member(s *shape, name []byte, seen *seenNames) (*shape, []int) 
 	return anyShape, nil
 }
 
-// nearest returns the field that differs from name in case only, which encoding/json
+// nearestName returns the field that differs from name in case only, which encoding/json
 // would silently take for it.
-func (s *shape) nearest(name []byte) string {
+func (s *shape) nearestName(name []byte) string {
 	for i := range s.fields {
 		if strings.EqualFold(s.fields[i].name, string(name)) {
 			return s.fields[i].name
