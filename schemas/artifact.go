@@ -100,9 +100,7 @@ type StoreReply struct {
 func (r *StoreRequest) Validate() []Issue {
 	var c checker
 	c.checkAgent("/from", r.From)
-	if r.Offer == "" {
-		c.addIssue("/offer", required)
-	}
+	c.checkPresent("/offer", len(r.Offer))
 	c.checkShort("/offer", r.Offer, MaxName)
 	c.checkMediaType("/media_type", r.MediaType)
 	c.checkShort("/name", r.Name, MaxName)
@@ -155,9 +153,7 @@ type RevokeReply struct {
 func (r *OpenRequest) Validate() []Issue {
 	var c checker
 	c.checkAgent("/from", r.From)
-	if r.Handle == "" {
-		c.addIssue("/handle", required)
-	}
+	c.checkPresent("/handle", len(r.Handle))
 	c.checkCount("/handle", len(r.Handle), MaxURI, "bytes")
 	c.checkRange("/offset", int64(r.Offset), 0, MaxArtifact)
 	c.checkRange("/length", int64(r.Length), 0, MaxArtifactWindow)

@@ -101,6 +101,13 @@ func (c *checker) checkGiven(pointer, s string) {
 	}
 }
 
+// checkPresent refuses what has a length of 0.
+func (c *checker) checkPresent(pointer string, length int) {
+	if length == 0 {
+		c.addIssue(pointer, required)
+	}
+}
+
 // checkWord refuses a text that is none of words, "" among them where the text is optional.
 func (c *checker) checkWord(pointer, s, message string, words ...string) {
 	if !slices.Contains(words, s) {
@@ -130,17 +137,27 @@ func orRequired(s, message string) string {
 
 // checkShort checks an optional text of at most limit characters without control characters.
 func (c *checker) checkShort(pointer, s string, limit int) {
-	if s == "" {
-		return
-	}
 	if len(s) > limit && utf8.RuneCountInString(s) > limit {
 		c.addIssue(pointer, "must have at most "+strconv.Itoa(limit)+" characters")
 	}
+	if hasControl(s) {
+		c.addIssue(pointer, "must not hold control characters")
+	}
+}
+
+func hasControl(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x20 || s[i] == 0x7f {
-			c.addIssue(pointer, "must not hold control characters")
-			return
+			return true
 		}
+	}
+	return false
+}
+
+// checkName checks a text of at most MaxName characters. The pointer is built on failure only.
+func (c *checker) checkName(pointer, name, s string) {
+	if len(s) > MaxName || hasControl(s) {
+		c.checkShort(pointer+name, s, MaxName)
 	}
 }
 
@@ -150,25 +167,10 @@ func (c *checker) checkShorts(pointer string, list []string, most int) {
 	for i, s := range list {
 		if s == "" {
 			c.addIssue(pointerAt(pointer, i), "must not be empty")
-			continue
-		}
-		if !plainShort(s) {
+		} else if len(s) > MaxName || hasControl(s) {
 			c.checkShort(pointerAt(pointer, i), s, MaxName)
 		}
 	}
-}
-
-// plainShort reports whether s passes short's checks without a pointer being built.
-func plainShort(s string) bool {
-	if len(s) > MaxName {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] == 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 // checkUnit checks an optional number between 0 and 1. NaN fails.

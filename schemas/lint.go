@@ -112,9 +112,7 @@ func lintLine(text []byte) []Issue {
 		c.addIssue("/specversion", "must be 1.0")
 	}
 	c.checkID("/id", ev.ID)
-	if ev.Source == "" {
-		c.addIssue("/source", required)
-	}
+	c.checkPresent("/source", len(ev.Source))
 	data := []byte(ev.Data)
 	if len(data) == 0 {
 		data = ev.DataBase64

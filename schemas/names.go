@@ -27,7 +27,7 @@ func CheckNames(data []byte, names ...string) error {
 func ItemFields() []string { return itemShape.fieldNames() }
 
 // ExperienceFields returns the names of the attributes of an experience.
-func ExperienceFields() []string { return experienceShape.fieldNames() }
+func ExperienceFields() []string { return attributeChecks[KindExperience].shape.fieldNames() }
 
 func (s *shape) fieldNames() []string {
 	names := make([]string, len(s.fields))

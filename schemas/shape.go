@@ -42,16 +42,8 @@ type fieldShape struct {
 	index []int // of the field in its struct
 }
 
-// The shapes of the documents Satchel reads. The envelope's head may carry names of
-// its own (other A2A agents put theirs there), everything else is closed.
-var (
-	objectShape     = &shape{kind: shapeMap, elem: &shape{kind: shapeAny}}
-	experienceShape = shapeFor[ExperienceAttributes](true)
-	codeShape       = shapeFor[CodeAttributes](true)
-	commitShape     = shapeFor[CommitAttributes](true)
-	toolShape       = shapeFor[ToolAttributes](true)
-	valueShape      = shapeFor[ValueAttributes](true)
-)
+// objectShape is any object.
+var objectShape = &shape{kind: shapeMap, elem: anyShape}
 
 // shapeFor returns the shape of T. With open, names beyond T's fields are allowed.
 func shapeFor[T any](open bool) *shape {
@@ -101,6 +93,8 @@ func shapeOfKind(t reflect.Type) *shape {
 	return &shape{kind: shapeAny, whole: true}
 }
 
+// structShape returns the shape of a struct. The envelope's head may carry names of its own (other A2A
+// agents put theirs there), everything else is closed.
 func structShape(t reflect.Type) *shape {
 	s := &shape{kind: shapeObject, open: t == reflect.TypeFor[Meta]() || t == reflect.TypeFor[Agent]()}
 	for f := range t.Fields() {

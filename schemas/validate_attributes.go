@@ -40,15 +40,16 @@ type attributeCheck struct {
 
 // attributeChecks are those of the kinds that have names of their own. They are only read.
 var attributeChecks = map[Kind]attributeCheck{
-	KindExperience: checksOf(experienceShape, checkExperience),
-	KindCode:       checksOf(codeShape, checkCode),
-	KindCommit:     checksOf(commitShape, checkCommit),
-	KindTool:       checksOf(toolShape, checkTool),
-	KindValue:      checksOf(valueShape, checkValue),
+	KindExperience: checksOf(checkExperience),
+	KindCode:       checksOf(checkCode),
+	KindCommit:     checksOf(checkCommit),
+	KindTool:       checksOf(checkTool),
+	KindValue:      checksOf(checkValue),
 }
 
 // checksOf has a checker of its own for each item, so that the item's stays off the heap.
-func checksOf[T any](s *shape, check func(*checker, *T)) attributeCheck {
+func checksOf[T any](check func(*checker, *T)) attributeCheck {
+	s := shapeFor[T](true)
 	return attributeCheck{s, func(raw json.RawMessage) []Issue {
 		var v T
 		if json.Unmarshal(raw, &v) != nil {

@@ -5,9 +5,7 @@ func (v *MemoryLinked) Validate() []Issue {
 	var c checker
 	c.checkScope("/scope", &v.Scope)
 	c.checkID("/from", v.From)
-	if len(v.Links) == 0 {
-		c.addIssue("/links", required)
-	}
+	c.checkPresent("/links", len(v.Links))
 	c.checkLinks("/links", v.From, v.Links)
 	return c.issues
 }
@@ -45,9 +43,7 @@ func (v *MemoryErased) Validate() []Issue {
 
 // checkIDs checks a list of 1 to MaxItems ids.
 func (c *checker) checkIDs(pointer string, ids []string) {
-	if len(ids) == 0 {
-		c.addIssue(pointer, required)
-	}
+	c.checkPresent(pointer, len(ids))
 	c.checkCount(pointer, len(ids), MaxItems, "items")
 	c.checkEachID(pointer, ids)
 }

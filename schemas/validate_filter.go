@@ -180,12 +180,10 @@ func asNumber(v any) (float64, bool) {
 }
 
 func (c *checker) checkValues(pointer string, list []any) {
-	switch {
-	case len(list) == 0:
+	if len(list) == 0 {
 		c.addIssue(pointer, "must not be empty")
-	case len(list) > MaxRefs:
-		c.addIssue(pointer, "must have at most "+strconv.Itoa(MaxRefs)+" values")
 	}
+	c.checkCount(pointer, len(list), MaxRefs, "values")
 	for i, v := range list {
 		c.checkScalar(pointerAt(pointer, i), v)
 	}

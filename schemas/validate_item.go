@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -54,15 +55,9 @@ func (c *checker) checkScope(pointer string, s *MemoryScope) {
 	if !ValidToken(s.Tenant) {
 		c.addIssue(pointer+"/tenant", orRequired(s.Tenant, wantToken))
 	}
-	if !plainShort(s.Org) {
-		c.checkShort(pointer+"/org", s.Org, MaxName)
-	}
-	if !plainShort(s.Project) {
-		c.checkShort(pointer+"/project", s.Project, MaxName)
-	}
-	if !plainShort(s.Session) {
-		c.checkShort(pointer+"/session", s.Session, MaxName)
-	}
+	c.checkName(pointer, "/org", s.Org)
+	c.checkName(pointer, "/project", s.Project)
+	c.checkName(pointer, "/session", s.Session)
 }
 
 func (c *checker) checkItemTimes(m *MemoryItem) {
@@ -127,33 +122,34 @@ func (c *checker) checkLabels(m *MemoryItem) {
 			continue
 		}
 		name, value, _ := strings.Cut(label, ":")
-		switch name {
-		case "tenant":
-			if value != m.Scope.Tenant {
-				c.addIssue(pointerAt(pointer, i), "must name the tenant of /scope/tenant")
-			}
-		case "level":
-			if _, ok := ParseLevel(value); !ok {
-				c.addIssue(pointerAt(pointer, i), "must be level:public, level:internal, level:confidential or level:restricted")
-			}
-			levels++
-			if levels > 1 {
-				c.addIssue(pointerAt(pointer, i), "must be the only level label")
-			}
-		case "credentials":
-			if value != "true" && value != "false" {
-				c.addIssue(pointerAt(pointer, i), "must be credentials:true or credentials:false")
-			}
-		case "extract":
-			if !validExtract(value) {
-				c.addIssue(pointerAt(pointer, i), "must be extract:N with N tokens from 1 to 999999")
-			}
-		case "export":
-			if value != "restricted" && value != "allowed" {
-				c.addIssue(pointerAt(pointer, i), "must be export:restricted or export:allowed")
-			}
+		if fault := labelFault(m, name, value); fault != "" {
+			c.addIssue(pointerAt(pointer, i), fault)
+		}
+		if name != "level" {
+			continue
+		}
+		levels++
+		if levels > 1 {
+			c.addIssue(pointerAt(pointer, i), "must be the only level label")
 		}
 	}
+}
+
+// labelFault says what the value of a label must be, "" when it is.
+func labelFault(m *MemoryItem, name, value string) string {
+	switch name {
+	case "tenant":
+		return messageUnless(value == m.Scope.Tenant, "must name the tenant of /scope/tenant")
+	case "level":
+		return messageUnless(slices.Contains(levelNames[:], value), "must be level:public, level:internal, level:confidential or level:restricted")
+	case "credentials":
+		return messageUnless(value == "true" || value == "false", "must be credentials:true or credentials:false")
+	case "extract":
+		return messageUnless(validExtract(value), "must be extract:N with N tokens from 1 to 999999")
+	case "export":
+		return messageUnless(value == "restricted" || value == "allowed", "must be export:restricted or export:allowed")
+	}
+	return ""
 }
 
 // validExtract reports whether the value of an extract:… label is a number of tokens.
@@ -163,22 +159,19 @@ func validExtract(s string) bool {
 }
 
 func (c *checker) checkContent(m *MemoryItem) {
-	if raw := m.Content.json; raw != nil {
-		switch {
-		case len(raw) > MaxText:
-			c.addIssue("/content", "must have at most "+strconv.Itoa(MaxText)+" bytes")
-		case isEmptyJSON(raw):
-			c.addIssue("/content", "must not be empty")
+	const pointer = "/content"
+	content := &m.Content
+	switch {
+	case len(content.json) > MaxText || len(content.text) > MaxText:
+		c.addIssue(pointer, "must have at most "+strconv.Itoa(MaxText)+" bytes")
+	case content.json != nil:
+		if isEmptyJSON(content.json) {
+			c.addIssue(pointer, "must not be empty")
 		}
-		return
-	}
-	switch text := m.Content.text; {
-	case text == "":
-		c.addIssue("/content", "is required and must not be empty")
-	case len(text) > MaxText:
-		c.addIssue("/content", "must have at most "+strconv.Itoa(MaxText)+" bytes")
-	case isBlank(text):
-		c.addIssue("/content", "must not be blank")
+	case content.text == "":
+		c.addIssue(pointer, "is required and must not be empty")
+	case isBlank(content.text):
+		c.addIssue(pointer, "must not be blank")
 	}
 }
 

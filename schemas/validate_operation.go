@@ -58,9 +58,7 @@ func (c *checker) checkTemplate(pointer string, t *ContextTemplate) {
 		return
 	}
 	c.checkToken(pointer+"/name", t.Name)
-	if t.MemoryFormat == "" {
-		c.addIssue(pointer+"/memory_format", required)
-	}
+	c.checkPresent(pointer+"/memory_format", len(t.MemoryFormat))
 	c.checkSize(pointer+"/memory_format", t.MemoryFormat, MaxQuery)
 	c.checkSize(pointer+"/header", t.Header, MaxQuery)
 	c.checkSize(pointer+"/separator", t.Separator, MaxQuery)

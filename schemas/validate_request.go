@@ -148,9 +148,7 @@ func (c *checker) checkRelevance(pointer string, r *RelevanceRequest) {
 	if r == nil {
 		return
 	}
-	if r.Mode == "" {
-		c.addIssue(pointer+"/mode", required)
-	}
+	c.checkPresent(pointer+"/mode", len(r.Mode))
 	c.checkShort(pointer+"/mode", r.Mode, MaxName)
 	c.checkScalars(pointer+"/signals", r.Signals)
 	c.checkScalars(pointer+"/classification", r.Classification)
@@ -174,9 +172,7 @@ func (p *PutRequest) Validate() []Issue {
 func (r *ReceiptRequest) Validate() []Issue {
 	var c checker
 	c.checkID("/id", r.ID)
-	if r.Source == "" {
-		c.addIssue("/source", required)
-	}
+	c.checkPresent("/source", len(r.Source))
 	c.checkShort("/source", r.Source, MaxURI)
 	c.checkWord("/level", string(r.Level), "must be accepted, logged, indexed or proved",
 		string(ReceiptAccepted), string(ReceiptLogged), string(ReceiptIndexed), string(ReceiptProved))

@@ -111,33 +111,30 @@ func (w *walker) readValue(s *shape, to reflect.Value) bool {
 
 var anyShape = &shape{kind: shapeAny}
 
+// wanted says by kind what a value may begin with, and what it must be. It is only read.
+var wanted = [...]struct{ first, message string }{
+	shapeString:  {`"`, "must be a string"},
+	shapeTime:    {`"`, "must be a time like 2026-01-31T12:00:00Z (RFC 3339)"},
+	shapeInt:     {"-0123456789", "must be a whole number"},
+	shapeNumber:  {"-0123456789", "must be a number"},
+	shapeBool:    {"tf", "must be true or false"},
+	shapeArray:   {"[", "must be an array"},
+	shapeObject:  {"{", "must be an object"},
+	shapeMap:     {"{", "must be an object"},
+	shapeContent: {`"{[`, "must be a string, an object or an array"},
+	shapeLesson:  {`"{`, "must be a string or an object"},
+}
+
 // refusesFirst says what s wants instead of a value that starts with first, "" when it fits.
 func (s *shape) refusesFirst(first byte) string {
-	if first == 'n' && s.kind != shapeAny {
+	if s.kind == shapeAny {
+		return ""
+	}
+	if first == 'n' {
 		return "is null: leave the field out instead"
 	}
-	isNumber := first == '-' || isDigit(first)
-	switch s.kind {
-	case shapeString:
-		return messageUnless(first == '"', "must be a string")
-	case shapeTime:
-		return messageUnless(first == '"', "must be a time like 2026-01-31T12:00:00Z (RFC 3339)")
-	case shapeInt:
-		return messageUnless(isNumber, "must be a whole number")
-	case shapeNumber:
-		return messageUnless(isNumber, "must be a number")
-	case shapeBool:
-		return messageUnless(first == 't' || first == 'f', "must be true or false")
-	case shapeArray:
-		return messageUnless(first == '[', "must be an array")
-	case shapeObject, shapeMap:
-		return messageUnless(first == '{', "must be an object")
-	case shapeContent:
-		return messageUnless(first == '"' || first == '{' || first == '[', "must be a string, an object or an array")
-	case shapeLesson:
-		return messageUnless(first == '"' || first == '{', "must be a string or an object")
-	}
-	return ""
+	want := &wanted[s.kind]
+	return messageUnless(strings.IndexByte(want.first, first) >= 0, want.message)
 }
 
 func messageUnless(ok bool, message string) string {
