@@ -10,10 +10,9 @@ import (
 // fillDocument is the fast way to read a document into v, which is new: what it accepts has nothing that
 // the walker names and is what encoding/json reads. Otherwise v is of no use.
 func fillDocument[T any](data []byte, s *shape, v *T) bool {
-	var segments [4]segment
-	w := walker{data: data, path: segments[:0]}
+	w := walker{data: data, fills: true}
 	read := w.readValue(s, reflect.ValueOf(v).Elem()) && w.atEnd()
-	return read && !w.unfit && len(w.issues) == 0
+	return read && !w.unfit
 }
 
 // readPart reads a value that is set from its whole text.

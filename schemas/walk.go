@@ -17,7 +17,8 @@ type walker struct {
 	depth   int
 	slow    bool // also check what a decoder would refuse: dates and number ranges
 	later   bool // in a part that Validate looks into: names may repeat, numbers may be too large
-	unfit   bool // a target did not take its value
+	fills   bool // the first issue is enough, and is not named
+	unfit   bool // there is one, or a target did not take its value
 	escaped bool // the last string has escapes
 	root    string
 	only    []string // the names that a member may have; none: any
@@ -52,10 +53,26 @@ func runWalk(pointer string, raw []byte, s *shape, slow bool) []Issue {
 	return w.issues
 }
 
+func (w *walker) pushStep(s segment) {
+	if !w.fills {
+		w.path = append(w.path, s)
+	}
+}
+
+func (w *walker) popStep() {
+	if !w.fills {
+		w.path = w.path[:len(w.path)-1]
+	}
+}
+
 // walkIssues is how many issues a walk names; the others it counts.
 const walkIssues = 4 * MaxProblems
 
 func (w *walker) addIssue(message string) {
+	if w.fills {
+		w.unfit = true
+		return
+	}
 	if len(w.issues) >= walkIssues {
 		w.more++
 		return
@@ -171,9 +188,9 @@ func (w *walker) readArray(s *shape, to reflect.Value) bool {
 		if i > 0 && !w.readChar(',') {
 			return false
 		}
-		w.path = append(w.path, segment{index: i})
+		w.pushStep(segment{index: i})
 		read := w.readValue(elem, nextElement(to, i))
-		w.path = w.path[:len(w.path)-1]
+		w.popStep()
 		if !read {
 			return false
 		}
@@ -199,10 +216,10 @@ func (w *walker) readObject(s *shape, to reflect.Value) bool {
 		if !ok || !w.readChar(':') {
 			return false
 		}
-		w.path = append(w.path, segment{end - len(name), end, -1})
+		w.pushStep(segment{end - len(name), end, -1})
 		inner, index := w.findMember(s, name, &seen)
 		read := w.readValue(inner, fieldOf(to, index))
-		w.path = w.path[:len(w.path)-1]
+		w.popStep()
 		if !read {
 			return false
 		}
