@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -50,9 +49,9 @@ func (m *MemoryItem) Artifact() (ArtifactAttributes, bool) {
 // ArtifactObject returns the name of the object that holds a tenant's content.
 func ArtifactObject(tenant, sha256 string) string { return tenant + "/" + sha256 }
 
-// artifact checks the artifact among the attributes: it must be the tenant's own, under
+// checkArtifact checks the artifact among the attributes: it must be the tenant's own, under
 // the name of its hash.
-func (c *checker) artifact(m *MemoryItem) {
+func (c *checker) checkArtifact(m *MemoryItem) {
 	if !strings.Contains(string(m.Attributes), `"`+ArtifactAttribute+`"`) {
 		return
 	}
@@ -63,23 +62,19 @@ func (c *checker) artifact(m *MemoryItem) {
 	}
 	var a ArtifactAttributes
 	if json.Unmarshal(held[ArtifactAttribute], &a) != nil {
-		c.add(pointer, "must be an object with object, sha256, size and media_type")
+		c.addIssue(pointer, "must be an object with object, sha256, size and media_type")
 		return
 	}
-	if raw, err := hex.DecodeString(a.SHA256); err != nil || len(raw) != 32 || a.SHA256 != strings.ToLower(a.SHA256) {
-		c.add(pointer+"/sha256", "must be 64 hex digits in lower case")
+	if !isHex(a.SHA256, 64, 64) {
+		c.addIssue(pointer+"/sha256", "must be 64 hex digits in lower case")
 	}
 	if a.Object != ArtifactObject(m.Scope.Tenant, a.SHA256) {
-		c.add(pointer+"/object", "must be the tenant and the hash with a slash between them")
+		c.addIssue(pointer+"/object", "must be the tenant and the hash with a slash between them")
 	}
-	if a.Size < 1 || a.Size > MaxArtifact {
-		c.add(pointer+"/size", "must be between 1 and "+strconv.Itoa(MaxArtifact))
-	}
-	if !mediaType(a.MediaType) {
-		c.add(pointer+"/media_type", "must be 1 to "+strconv.Itoa(MaxName)+" printable ASCII characters")
-	}
-	c.short(pointer+"/name", a.Name, MaxName)
-	c.short(pointer+"/proof", a.Proof, MaxName)
+	c.checkRange(pointer+"/size", int64(a.Size), 1, MaxArtifact)
+	c.checkMediaType(pointer+"/media_type", a.MediaType)
+	c.checkShort(pointer+"/name", a.Name, MaxName)
+	c.checkShort(pointer+"/proof", a.Proof, MaxName)
 }
 
 // StoreRequest stores heavy content on art.v1.<tenant>.store. The service fetches it part
@@ -104,21 +99,20 @@ type StoreReply struct {
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *StoreRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	if r.Offer == "" {
-		c.add("/offer", required)
-	}
-	c.short("/offer", r.Offer, MaxName)
-	if !mediaType(r.MediaType) {
-		c.add("/media_type", "must be 1 to "+strconv.Itoa(MaxName)+" printable ASCII characters")
-	}
-	c.short("/name", r.Name, MaxName)
-	c.size("/query", r.Query, MaxQuery)
+	c.checkAgent("/from", r.From)
+	c.checkPresent("/offer", len(r.Offer))
+	c.checkShort("/offer", r.Offer, MaxName)
+	c.checkMediaType("/media_type", r.MediaType)
+	c.checkShort("/name", r.Name, MaxName)
+	c.checkSize("/query", r.Query, MaxQuery)
 	return c.issues
 }
 
-func mediaType(t string) bool {
-	return t != "" && len(t) <= MaxName && !strings.ContainsFunc(t, func(r rune) bool { return r < ' ' || r > '~' })
+func (c *checker) checkMediaType(pointer, t string) {
+	foreign := strings.ContainsFunc(t, func(r rune) bool { return r < ' ' || r > '~' })
+	if t == "" || len(t) > MaxName || foreign {
+		c.addIssue(pointer, "must be 1 to "+strconv.Itoa(MaxName)+" printable ASCII characters")
+	}
 }
 
 // OpenRequest opens an artifact on art.v1.<tenant>.open. A window of it is answered; the
@@ -158,28 +152,22 @@ type RevokeReply struct {
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *OpenRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	if r.Handle == "" {
-		c.add("/handle", required)
-	}
-	if len(r.Handle) > MaxURI {
-		c.add("/handle", "must have at most "+strconv.Itoa(MaxURI)+" bytes")
-	}
-	c.intRange("/offset", int64(r.Offset), 0, MaxArtifact)
-	c.intRange("/length", int64(r.Length), 0, MaxArtifactWindow)
+	c.checkAgent("/from", r.From)
+	c.checkPresent("/handle", len(r.Handle))
+	c.checkCount("/handle", len(r.Handle), MaxURI, "bytes")
+	c.checkRange("/offset", int64(r.Offset), 0, MaxArtifact)
+	c.checkRange("/length", int64(r.Length), 0, MaxArtifactWindow)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *RevokeRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	c.size("/handle", r.Handle, MaxURI)
-	if r.ItemID != "" {
-		c.id("/item_id", r.ItemID)
-	}
+	c.checkAgent("/from", r.From)
+	c.checkSize("/handle", r.Handle, MaxURI)
+	c.checkOptionalID("/item_id", r.ItemID)
 	if (r.Handle == "") == (r.ItemID == "") {
-		c.add("/handle", "give a handle or an item_id")
+		c.addIssue("/handle", "give a handle or an item_id")
 	}
 	return c.issues
 }

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,67 +11,48 @@ import (
 // checker collects issues. Messages and pointers are built on failure only.
 type checker struct{ issues []Issue }
 
-func (c *checker) add(pointer, message string) {
+func (c *checker) addIssue(pointer, message string) {
 	c.issues = append(c.issues, Issue{Pointer: pointer, Message: message})
 }
 
 // ValidID reports whether s can be an id: [A-Za-z0-9._:-]{1,128}.
-func ValidID(s string) bool {
-	if s == "" || len(s) > 128 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !isAlnum(c) && c != '.' && c != '_' && c != ':' && c != '-' {
-			return false
-		}
-	}
-	return true
-}
+func ValidID(s string) bool { return isMadeOf(s, 128, "._:-") }
 
 // ValidToken reports whether s can be a subject token (tenant, agent, role):
 // [A-Za-z0-9_-]{1,64}.
-func ValidToken(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !isAlnum(c) && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return true
-}
+func ValidToken(s string) bool { return isMadeOf(s, 64, "_-") }
 
 // ValidLabel reports whether s is an ABAC label name:value with a name of
 // [a-z][a-z0-9_-]{0,63} and a value of [A-Za-z0-9._:@/+-]{1,128}.
 func ValidLabel(s string) bool {
-	name, value, ok := strings.Cut(s, ":")
-	if !ok || name == "" || len(name) > 64 || name[0] < 'a' || name[0] > 'z' {
+	name, value, _ := strings.Cut(s, ":")
+	if !isMadeOf(name, 64, "_-") || !validLabelValue(value) {
 		return false
 	}
-	for i := range len(name) {
-		if c := name[i]; !isLower(c) && !isDigit(c) && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return validLabelValue(value)
+	return isLower(name[0]) && name == strings.ToLower(name)
 }
 
-func validLabelValue(s string) bool {
-	if s == "" || len(s) > 128 {
-		return false
-	}
+func validLabelValue(s string) bool { return isMadeOf(s, 128, "._:@/+-") }
+
+// isMadeOf reports whether s has 1 to most letters, digits and characters of others.
+func isMadeOf(s string, most int, others string) bool {
 	for i := range len(s) {
-		if c := s[i]; !isAlnum(c) && strings.IndexByte("._:@/+-", c) < 0 {
+		if c := s[i]; !isAlnum(c) && strings.IndexByte(others, c) < 0 {
 			return false
 		}
 	}
-	return true
+	return s != "" && len(s) <= most
+}
+
+// isHex reports whether s has least to most hex digits in lower case.
+func isHex(s string, least, most int) bool {
+	return len(s) >= least && len(s) <= most && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-func isAlnum(c byte) bool { return isLower(c) || isDigit(c) || c >= 'A' && c <= 'Z' }
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+func isAlnum(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) }
 
 const (
 	wantID    = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -"
@@ -79,15 +61,70 @@ const (
 	required  = "is required"
 )
 
-func (c *checker) id(pointer, s string) {
+func (c *checker) checkID(pointer, s string) {
 	if !ValidID(s) {
-		c.add(pointer, orRequired(s, wantID))
+		c.addIssue(pointer, orRequired(s, wantID))
 	}
 }
 
-func (c *checker) token(pointer, s string) {
+func (c *checker) checkOptionalID(pointer, s string) {
+	if s != "" {
+		c.checkID(pointer, s)
+	}
+}
+
+// checkEachID checks the ids of a list.
+func (c *checker) checkEachID(pointer string, ids []string) {
+	for i, id := range ids {
+		if !ValidID(id) {
+			c.checkID(pointerAt(pointer, i), id)
+		}
+	}
+}
+
+func (c *checker) checkToken(pointer, s string) {
 	if !ValidToken(s) {
-		c.add(pointer, orRequired(s, wantToken))
+		c.addIssue(pointer, orRequired(s, wantToken))
+	}
+}
+
+func (c *checker) checkOptionalToken(pointer, s string) {
+	if s != "" {
+		c.checkToken(pointer, s)
+	}
+}
+
+// checkGiven refuses a text that is blank.
+func (c *checker) checkGiven(pointer, s string) {
+	if isBlank(s) {
+		c.addIssue(pointer, required)
+	}
+}
+
+// checkPresent refuses what has a length of 0.
+func (c *checker) checkPresent(pointer string, length int) {
+	if length == 0 {
+		c.addIssue(pointer, required)
+	}
+}
+
+// checkWord refuses a text that is none of words, "" among them where the text is optional.
+func (c *checker) checkWord(pointer, s, message string, words ...string) {
+	if !slices.Contains(words, s) {
+		c.addIssue(pointer, orRequired(s, message))
+	}
+}
+
+// checkCount refuses more than most of something.
+func (c *checker) checkCount(pointer string, n, most int, of string) {
+	if n > most {
+		c.addIssue(pointer, "must have at most "+strconv.Itoa(most)+" "+of)
+	}
+}
+
+func (c *checker) checkNotNegative(pointer string, n int64) {
+	if n < 0 {
+		c.addIssue(pointer, "must not be negative")
 	}
 }
 
@@ -98,72 +135,72 @@ func orRequired(s, message string) string {
 	return message
 }
 
-// short checks an optional text of at most limit characters without control characters.
-func (c *checker) short(pointer, s string, limit int) {
-	if s == "" {
-		return
-	}
+// checkShort checks an optional text of at most limit characters without control characters.
+func (c *checker) checkShort(pointer, s string, limit int) {
 	if len(s) > limit && utf8.RuneCountInString(s) > limit {
-		c.add(pointer, "must have at most "+strconv.Itoa(limit)+" characters")
+		c.addIssue(pointer, "must have at most "+strconv.Itoa(limit)+" characters")
 	}
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] == 0x7f {
-			c.add(pointer, "must not hold control characters")
-			return
-		}
+	if hasControl(s) {
+		c.addIssue(pointer, "must not hold control characters")
 	}
 }
 
-// shorts checks a list of short, non-empty texts.
-func (c *checker) shorts(pointer string, list []string, most int) {
-	if len(list) > most {
-		c.add(pointer, "must have at most "+strconv.Itoa(most)+" entries")
+func hasControl(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] == 0x7f {
+			return true
+		}
 	}
+	return false
+}
+
+// checkName checks a text of at most MaxName characters. The pointer is built on failure only.
+func (c *checker) checkName(pointer, name, s string) {
+	if len(s) > MaxName || hasControl(s) {
+		c.checkShort(pointer+name, s, MaxName)
+	}
+}
+
+// checkShorts checks a list of short, non-empty texts.
+func (c *checker) checkShorts(pointer string, list []string, most int) {
+	c.checkCount(pointer, len(list), most, "entries")
 	for i, s := range list {
 		if s == "" {
-			c.add(at(pointer, i), "must not be empty")
-			continue
-		}
-		if !plainShort(s) {
-			c.short(at(pointer, i), s, MaxName)
+			c.addIssue(pointerAt(pointer, i), "must not be empty")
+		} else if len(s) > MaxName || hasControl(s) {
+			c.checkShort(pointerAt(pointer, i), s, MaxName)
 		}
 	}
 }
 
-// plainShort reports whether s passes short's checks without a pointer being built.
-func plainShort(s string) bool {
-	if len(s) > MaxName {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] == 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-// unit checks an optional number between 0 and 1. NaN fails.
-func (c *checker) unit(pointer string, p *float64) {
+// checkUnit checks an optional number between 0 and 1. NaN fails.
+func (c *checker) checkUnit(pointer string, p *float64) {
 	if p != nil && !(*p >= 0 && *p <= 1) {
-		c.add(pointer, "must be a number between 0 and 1")
+		c.addIssue(pointer, "must be a number between 0 and 1")
 	}
 }
 
-func (c *checker) intRange(pointer string, v, least, most int64) {
+func (c *checker) checkRange(pointer string, v, least, most int64) {
 	if v < least || v > most {
-		c.add(pointer, "must be between "+strconv.FormatInt(least, 10)+" and "+strconv.FormatInt(most, 10))
+		c.addIssue(pointer, "must be between "+strconv.FormatInt(least, 10)+" and "+strconv.FormatInt(most, 10))
 	}
 }
 
-func (c *checker) after(pointer string, late, early time.Time, message string) {
+// checkSame refuses two texts that differ.
+func (c *checker) checkSame(pointer, a, b, message string) {
+	if a != "" && b != "" && a != b {
+		c.addIssue(pointer, message)
+	}
+}
+
+func (c *checker) checkOrder(pointer string, late, early time.Time, message string) {
 	if !late.IsZero() && !early.IsZero() && late.Before(early) {
-		c.add(pointer, message)
+		c.addIssue(pointer, message)
 	}
 }
 
-// at returns the pointer of element i.
-func at(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }
+// pointerAt returns the pointer of element i.
+func pointerAt(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }
 
 // escapePointer escapes one name for a JSON pointer (RFC 6901) and bounds its length.
 func escapePointer(name string) string {

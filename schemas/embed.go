@@ -48,39 +48,7 @@ func SchemaURI(name string) string { return "urn:satchel:schema:" + name + ":v1"
 
 // SchemaName returns the name of the schema of an event type's data, "" for an
 // unknown type.
-func SchemaName(eventType string) string {
-	switch eventType {
-	case TypeMemoryRecorded:
-		return "memory-item"
-	case TypeMemoryLinked:
-		return "memory-linked"
-	case TypeMemorySuperseded:
-		return "memory-superseded"
-	case TypeMemoryAccessed:
-		return "memory-accessed"
-	case TypeMemoryErased:
-		return "memory-erased"
-	case TypeContextPacked:
-		return "context-pack"
-	case TypeContextDropped:
-		return "drop-report"
-	case TypePolicyDecided:
-		return "policy-decision"
-	case TypeRequestRefused:
-		return "refusal"
-	case TypeRoleHandedOver:
-		return "handover"
-	case TypeArtifactStored, TypeArtifactOpened:
-		return "artifact"
-	case TypeExceptionRegistered, TypeExceptionUsed, TypeExceptionEnded:
-		return "governed-exception"
-	case TypeHoldPlaced, TypeHoldReleased:
-		return "legal-hold"
-	case TypeLogCheckpointed:
-		return "log-checkpoint"
-	}
-	return ""
-}
+func SchemaName(eventType string) string { return eventTypes[eventType].schema }
 
 // DataSchema returns the dataschema attribute of an event type: the $id of the JSON
 // Schema of its data, "" for an unknown type.

@@ -112,7 +112,7 @@ func Bounded(issues []Issue) []Issue {
 	for _, i := range issues {
 		total += max(i.More, 1)
 		if i.More == 0 && len(kept) < MaxProblems {
-			kept = append(kept, Issue{Pointer: clip(i.Pointer), Message: clip(i.Message)})
+			kept = append(kept, Issue{Pointer: clipText(i.Pointer), Message: clipText(i.Message)})
 		}
 	}
 	if total == len(kept) {
@@ -127,8 +127,8 @@ func moreIssues(pointer string, n int) Issue {
 	return Issue{Pointer: pointer, Message: "and " + strconv.Itoa(n) + " more problems", More: n}
 }
 
-// clip cuts what is longer than maxProblem bytes.
-func clip(s string) string {
+// clipText cuts what is longer than maxProblem bytes.
+func clipText(s string) string {
 	if len(s) <= maxProblem {
 		return s
 	}

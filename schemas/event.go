@@ -52,34 +52,37 @@ const (
 	LedgerCheckpoint LedgerKind = "checkpoint"
 )
 
+// eventTypes says of each event type under which ledger kind it is published, and by which schema its
+// data is. It is only read.
+var eventTypes = map[string]struct {
+	kind   LedgerKind
+	schema string
+}{
+	TypeMemoryRecorded:      {LedgerMemory, "memory-item"},
+	TypeMemoryLinked:        {LedgerMemory, "memory-linked"},
+	TypeMemorySuperseded:    {LedgerMemory, "memory-superseded"},
+	TypeMemoryAccessed:      {LedgerMemory, "memory-accessed"},
+	TypeMemoryErased:        {LedgerErasure, "memory-erased"},
+	TypeContextPacked:       {LedgerPack, "context-pack"},
+	TypeContextDropped:      {LedgerDrop, "drop-report"},
+	TypePolicyDecided:       {LedgerDecision, "policy-decision"},
+	TypeRequestRefused:      {LedgerRefusal, "refusal"},
+	TypeRoleHandedOver:      {LedgerHandover, "handover"},
+	TypeArtifactStored:      {LedgerArtifact, "artifact"},
+	TypeArtifactOpened:      {LedgerArtifact, "artifact"},
+	TypeExceptionRegistered: {LedgerException, "governed-exception"},
+	TypeExceptionUsed:       {LedgerException, "governed-exception"},
+	TypeExceptionEnded:      {LedgerException, "governed-exception"},
+	TypeHoldPlaced:          {LedgerHold, "legal-hold"},
+	TypeHoldReleased:        {LedgerHold, "legal-hold"},
+	TypeLogCheckpointed:     {LedgerCheckpoint, "log-checkpoint"},
+}
+
 // LedgerKindOf returns the ledger kind an event type is published under, and
 // false for a type that Satchel does not know.
 func LedgerKindOf(eventType string) (LedgerKind, bool) {
-	switch eventType {
-	case TypeMemoryRecorded, TypeMemoryLinked, TypeMemorySuperseded, TypeMemoryAccessed:
-		return LedgerMemory, true
-	case TypeMemoryErased:
-		return LedgerErasure, true
-	case TypeContextPacked:
-		return LedgerPack, true
-	case TypeContextDropped:
-		return LedgerDrop, true
-	case TypePolicyDecided:
-		return LedgerDecision, true
-	case TypeRequestRefused:
-		return LedgerRefusal, true
-	case TypeRoleHandedOver:
-		return LedgerHandover, true
-	case TypeArtifactStored, TypeArtifactOpened:
-		return LedgerArtifact, true
-	case TypeExceptionRegistered, TypeExceptionUsed, TypeExceptionEnded:
-		return LedgerException, true
-	case TypeHoldPlaced, TypeHoldReleased:
-		return LedgerHold, true
-	case TypeLogCheckpointed:
-		return LedgerCheckpoint, true
-	}
-	return "", false
+	t, ok := eventTypes[eventType]
+	return t.kind, ok
 }
 
 // MemoryEventTypes lists the types an agent may publish to the MEMORY stream.

@@ -78,55 +78,41 @@ func exceptionPath(path string) bool {
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *ExceptionRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	if r.Revoke != "" {
-		c.id("/revoke", r.Revoke)
-	}
+	c.checkAgent("/from", r.From)
+	c.checkOptionalID("/revoke", r.Revoke)
 	if r.Add != nil && r.Revoke != "" {
-		c.add("/revoke", "must not be given together with add")
+		c.addIssue("/revoke", "must not be given together with add")
 	}
 	if r.Add != nil {
-		c.newException("/add", r.Add)
+		c.checkNewException("/add", r.Add)
 	}
 	return c.issues
 }
 
-func (c *checker) newException(pointer string, n *NewException) {
-	c.id(pointer+"/owner", n.Owner)
+func (c *checker) checkNewException(pointer string, n *NewException) {
+	c.checkID(pointer+"/owner", n.Owner)
 	if !exceptionPath(n.Path) {
-		c.add(pointer+"/path", orRequired(n.Path, "must be one of "+strings.Join(ExceptionPaths(), ", ")+", or ACTION:REASON of a reason of the policy's own"))
+		c.addIssue(pointer+"/path", orRequired(n.Path, "must be one of "+strings.Join(ExceptionPaths(), ", ")+", or ACTION:REASON of a reason of the policy's own"))
 	}
 	if len(n.Principals) == 0 {
-		c.add(pointer+"/principals", "must name who may use it")
+		c.addIssue(pointer+"/principals", "must name who may use it")
 	}
-	if len(n.Principals) > MaxRefs {
-		c.add(pointer+"/principals", "must have at most 256 entries")
-	}
-	for i, p := range n.Principals {
-		c.id(at(pointer+"/principals", i), p)
-	}
-	c.short(pointer+"/session", n.Session, MaxName)
-	if len(n.Labels) > MaxLabels {
-		c.add(pointer+"/labels", "must have at most 64 entries")
-	}
+	c.checkCount(pointer+"/principals", len(n.Principals), MaxRefs, "entries")
+	c.checkEachID(pointer+"/principals", n.Principals)
+	c.checkShort(pointer+"/session", n.Session, MaxName)
+	c.checkCount(pointer+"/labels", len(n.Labels), MaxLabels, "entries")
 	for i, l := range n.Labels {
 		if !ValidLabel(l) {
-			c.add(at(pointer+"/labels", i), "must be a label name:value")
+			c.addIssue(pointerAt(pointer+"/labels", i), "must be a label name:value")
 		}
 	}
-	c.purpose(pointer+"/purpose", n.Purpose)
-	if isBlank(n.Reason) {
-		c.add(pointer+"/reason", required)
-	}
-	c.short(pointer+"/reason", n.Reason, MaxReason)
+	c.checkPurpose(pointer+"/purpose", n.Purpose)
+	c.checkGiven(pointer+"/reason", n.Reason)
+	c.checkShort(pointer+"/reason", n.Reason, MaxReason)
 	if n.ExpiresAt.IsZero() {
-		c.add(pointer+"/expires_at", required)
+		c.addIssue(pointer+"/expires_at", required)
 	}
-	if isBlank(n.RollbackTrigger) {
-		c.add(pointer+"/rollback_trigger", required)
-	}
-	c.short(pointer+"/rollback_trigger", n.RollbackTrigger, MaxName)
-	if n.AuditHook != "" {
-		c.token(pointer+"/audit_hook", n.AuditHook)
-	}
+	c.checkGiven(pointer+"/rollback_trigger", n.RollbackTrigger)
+	c.checkShort(pointer+"/rollback_trigger", n.RollbackTrigger, MaxName)
+	c.checkOptionalToken(pointer+"/audit_hook", n.AuditHook)
 }

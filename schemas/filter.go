@@ -107,32 +107,32 @@ func (f Filter) Match(x *Facets) bool {
 		return false
 	}
 	for i := range f.conds {
-		if !f.conds[i].match(x) {
+		if !f.conds[i].holdsFor(x) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *Cond) match(x *Facets) bool {
+func (c *Cond) holdsFor(x *Facets) bool {
 	switch c.Op {
 	case AtMost:
-		v, ok := x.number(c.Field)
+		v, ok := x.numberOf(c.Field)
 		return ok && v <= c.Number
 	case AtLeast:
-		v, ok := x.number(c.Field)
+		v, ok := x.numberOf(c.Field)
 		return ok && v >= c.Number
 	case In:
-		return x.any(c.Field, c.Values)
+		return x.hasAny(c.Field, c.Values)
 	case NotIn:
-		return x.known(c.Field) && !x.any(c.Field, c.Values)
+		return x.isKnown(c.Field) && !x.hasAny(c.Field, c.Values)
 	case EmptyOrIn:
-		return x.empty(c.Field) || x.any(c.Field, c.Values)
+		return x.isEmpty(c.Field) || x.hasAny(c.Field, c.Values)
 	}
 	return false
 }
 
-func (x *Facets) list(f Field) ([]string, bool) {
+func (x *Facets) listOf(f Field) ([]string, bool) {
 	switch f {
 	case FieldLabels:
 		return x.Labels, true
@@ -144,7 +144,7 @@ func (x *Facets) list(f Field) ([]string, bool) {
 	return nil, false
 }
 
-func (x *Facets) text(f Field) (string, bool) {
+func (x *Facets) textOf(f Field) (string, bool) {
 	switch f {
 	case FieldKind:
 		return string(x.Kind), true
@@ -160,7 +160,7 @@ func (x *Facets) text(f Field) (string, bool) {
 	return "", false
 }
 
-func (x *Facets) number(f Field) (float64, bool) {
+func (x *Facets) numberOf(f Field) (float64, bool) {
 	switch f {
 	case FieldLevel:
 		return float64(x.Level), true
@@ -183,24 +183,24 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-func (x *Facets) known(f Field) bool {
-	_, l := x.list(f)
-	_, t := x.text(f)
+func (x *Facets) isKnown(f Field) bool {
+	_, l := x.listOf(f)
+	_, t := x.textOf(f)
 	return l || t
 }
 
-func (x *Facets) empty(f Field) bool {
-	if l, ok := x.list(f); ok {
+func (x *Facets) isEmpty(f Field) bool {
+	if l, ok := x.listOf(f); ok {
 		return len(l) == 0
 	}
-	t, ok := x.text(f)
+	t, ok := x.textOf(f)
 	return ok && t == ""
 }
 
-func (x *Facets) any(f Field, values []string) bool {
-	if l, ok := x.list(f); ok {
+func (x *Facets) hasAny(f Field, values []string) bool {
+	if l, ok := x.listOf(f); ok {
 		return slices.ContainsFunc(l, func(v string) bool { return slices.Contains(values, v) })
 	}
-	t, ok := x.text(f)
+	t, ok := x.textOf(f)
 	return ok && slices.Contains(values, t)
 }

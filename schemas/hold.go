@@ -45,44 +45,34 @@ type HoldState struct {
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *HoldRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	if r.Release != "" {
-		c.id("/release", r.Release)
-	}
+	c.checkAgent("/from", r.From)
+	c.checkOptionalID("/release", r.Release)
 	if r.Place != nil && r.Release != "" {
-		c.add("/release", "must not be given together with place")
+		c.addIssue("/release", "must not be given together with place")
 	}
-	c.short("/reason", r.Reason, MaxReason)
+	c.checkShort("/reason", r.Reason, MaxReason)
 	if r.Place != nil {
-		c.newHold("/place", r.Place)
+		c.checkNewHold("/place", r.Place)
 	}
 	return c.issues
 }
 
-func (c *checker) newHold(pointer string, n *NewHold) {
-	if len(n.Items) > MaxRefs {
-		c.add(pointer+"/items", "must have at most 256 entries")
-	}
-	for i, id := range n.Items {
-		c.id(at(pointer+"/items", i), id)
-	}
-	c.short(pointer+"/session", n.Session, MaxName)
+func (c *checker) checkNewHold(pointer string, n *NewHold) {
+	c.checkCount(pointer+"/items", len(n.Items), MaxRefs, "entries")
+	c.checkEachID(pointer+"/items", n.Items)
+	c.checkShort(pointer+"/session", n.Session, MaxName)
 	if n.Label != "" && !ValidLabel(n.Label) {
-		c.add(pointer+"/label", "must be a label name:value")
+		c.addIssue(pointer+"/label", "must be a label name:value")
 	}
-	if n.Agent != "" {
-		c.token(pointer+"/agent", n.Agent)
-	}
+	c.checkOptionalToken(pointer+"/agent", n.Agent)
 	named := slices.DeleteFunc([]bool{len(n.Items) > 0, n.Session != "", n.Label != "", n.Agent != ""}, func(given bool) bool { return !given })
 	if len(named) != 1 {
-		c.add(pointer, "must name items, a session, a label or an agent, and one of these alone")
+		c.addIssue(pointer, "must name items, a session, a label or an agent, and one of these alone")
 	}
 	if n.Absent && len(n.Items) == 0 {
-		c.add(pointer+"/absent", "is for a hold on items")
+		c.addIssue(pointer+"/absent", "is for a hold on items")
 	}
-	c.short(pointer+"/matter", n.Matter, MaxName)
-	if isBlank(n.Reason) {
-		c.add(pointer+"/reason", required)
-	}
-	c.short(pointer+"/reason", n.Reason, MaxReason)
+	c.checkShort(pointer+"/matter", n.Matter, MaxName)
+	c.checkGiven(pointer+"/reason", n.Reason)
+	c.checkShort(pointer+"/reason", n.Reason, MaxReason)
 }

@@ -208,7 +208,8 @@ func (m *MemoryItem) SessionID() string {
 
 // IsTurn reports whether the item is something somebody said in a conversation.
 func (m *MemoryItem) IsTurn() bool {
-	return m.Kind == KindMemory && m.SessionID() != "" && (m.Speaker != "" || m.Role != "")
+	said := m.Speaker != "" || m.Role != ""
+	return said && m.Kind == KindMemory && m.SessionID() != ""
 }
 
 // Content is an item's canonical payload: a text, or a JSON object or array.
@@ -262,7 +263,7 @@ func (c *Content) UnmarshalJSON(raw []byte) error {
 		if err := json.Compact(&buf, raw); err != nil {
 			return err
 		}
-		c.text, c.json = "", buf.Bytes()
+		*c = Content{json: buf.Bytes()}
 		return nil
 	}
 	return errors.New("content must be a string, an object or an array")

@@ -29,7 +29,7 @@ func Lint(r io.Reader, fn func(line int, issues []Issue)) (LintReport, error) {
 		if long == nil {
 			long = lintLine(text)
 		}
-		report.count(line, long, fn)
+		report.countLine(line, long, fn)
 	})
 	return report, err
 }
@@ -62,7 +62,7 @@ func EachLine(r io.Reader, fn func(line int, text []byte, long []Issue)) error {
 	}
 }
 
-func (r *LintReport) count(line int, issues []Issue, fn func(int, []Issue)) {
+func (r *LintReport) countLine(line int, issues []Issue, fn func(int, []Issue)) {
 	r.Lines++
 	if len(issues) == 0 {
 		r.Valid++
@@ -79,7 +79,8 @@ func readLine(in *bufio.Reader, buf []byte) (text []byte, long bool, err error) 
 	for {
 		part, err := in.ReadSlice('\n')
 		if len(buf)+len(part) > MaxLine {
-			long, buf = true, buf[:0]
+			long = true
+			buf = buf[:0]
 		} else if !long {
 			buf = append(buf, part...)
 		}
@@ -108,25 +109,23 @@ func lintLine(text []byte) []Issue {
 	}
 	c := checker{issues: Repeated(text)}
 	if *ev.SpecVersion != "1.0" {
-		c.add("/specversion", "must be 1.0")
+		c.addIssue("/specversion", "must be 1.0")
 	}
-	c.id("/id", ev.ID)
-	if ev.Source == "" {
-		c.add("/source", required)
-	}
+	c.checkID("/id", ev.ID)
+	c.checkPresent("/source", len(ev.Source))
 	data := []byte(ev.Data)
 	if len(data) == 0 {
 		data = ev.DataBase64
 	}
 	if !slices.Contains(MemoryEventTypes(), ev.Type) {
-		c.add("/type", orRequired(ev.Type, "is not a memory event type"))
+		c.addIssue("/type", orRequired(ev.Type, "is not a memory event type"))
 		return c.issues
 	}
 	for _, issue := range ValidateData(ev.Type, data) {
 		if issue.Message == givenTwice && len(ev.Data) > 0 {
 			continue // said above
 		}
-		c.add("/data"+issue.Pointer, issue.Message)
+		c.addIssue("/data"+issue.Pointer, issue.Message)
 	}
 	return c.issues
 }

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 )
 
@@ -11,10 +12,9 @@ import (
 // of one name and, where names are given, every member has one of these, spelt exactly so.
 // The error names nothing of data.
 func CheckNames(data []byte, names ...string) error {
-	var segments [16]segment
+	var segments [4]segment
 	w := walker{data: data, path: segments[:0], only: names}
-	ok := w.value(anyShape)
-	if w.space(); !ok || w.pos != len(data) {
+	if !w.readValue(anyShape, reflect.Value{}) || !w.atEnd() {
 		return errors.New("it is not JSON, or nested too deep")
 	}
 	if len(w.issues) > 0 {
@@ -24,12 +24,12 @@ func CheckNames(data []byte, names ...string) error {
 }
 
 // ItemFields returns the names of a memory item's fields.
-func ItemFields() []string { return itemShape.names() }
+func ItemFields() []string { return itemShape.fieldNames() }
 
 // ExperienceFields returns the names of the attributes of an experience.
-func ExperienceFields() []string { return experienceShape.names() }
+func ExperienceFields() []string { return attributeChecks[KindExperience].shape.fieldNames() }
 
-func (s *shape) names() []string {
+func (s *shape) fieldNames() []string {
 	names := make([]string, len(s.fields))
 	for i := range s.fields {
 		names[i] = s.fields[i].name
@@ -37,7 +37,7 @@ func (s *shape) names() []string {
 	return names
 }
 
-// refused reports whether only some names are allowed and this is not one.
-func (w *walker) refused(name []byte) bool {
+// isRefused reports whether only some names are allowed and this is not one.
+func (w *walker) isRefused(name []byte) bool {
 	return len(w.only) > 0 && !slices.Contains(w.only, string(name))
 }

@@ -36,13 +36,17 @@ type ContextPack struct {
 // hashes without the salt. What is logged is not changed when an item is erased; the stored result, which has them, is.
 func (p *ContextPack) Logged() ContextPack {
 	out := *p
-	out.Query, out.Salt = "", ""
+	out.Query = ""
+	out.Salt = ""
 	out.Sections = slices.Clone(p.Sections)
 	for i := range out.Sections {
 		out.Sections[i].Items = slices.Clone(out.Sections[i].Items)
 		for j := range out.Sections[i].Items {
 			item := &out.Sections[i].Items[j]
-			item.SecurityLabel, item.PIIFlags, item.Where, item.Evidence.Query = "", []string{}, "", ""
+			item.SecurityLabel = ""
+			item.PIIFlags = []string{}
+			item.Where = ""
+			item.Evidence.Query = ""
 		}
 	}
 	out.ProvenanceRefs = slices.Clone(p.ProvenanceRefs)

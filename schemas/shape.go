@@ -1,8 +1,10 @@
 package schemas
 
 import (
+	"encoding"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,23 +32,18 @@ type shape struct {
 	fields []fieldShape
 	elem   *shape
 	open   bool // an object with names beyond fields
+	whole  bool // encoding/json sets the value, or that is its text
+	later  bool // Validate looks into the value
 }
 
 type fieldShape struct {
 	name  string
 	shape *shape
+	index []int // of the field in its struct
 }
 
-// The shapes of the documents Satchel reads. The envelope's head may carry names of
-// its own (other A2A agents put theirs there), everything else is closed.
-var (
-	objectShape     = &shape{kind: shapeMap, elem: &shape{kind: shapeAny}}
-	experienceShape = shapeFor[ExperienceAttributes](true)
-	codeShape       = shapeFor[CodeAttributes](true)
-	commitShape     = shapeFor[CommitAttributes](true)
-	toolShape       = shapeFor[ToolAttributes](true)
-	valueShape      = shapeFor[ValueAttributes](true)
-)
+// objectShape is any object.
+var objectShape = &shape{kind: shapeMap, elem: anyShape}
 
 // shapeFor returns the shape of T. With open, names beyond T's fields are allowed.
 func shapeFor[T any](open bool) *shape {
@@ -60,14 +57,21 @@ func shapeOf(t reflect.Type) *shape {
 	case reflect.TypeFor[time.Time]():
 		return &shape{kind: shapeTime}
 	case reflect.TypeFor[json.RawMessage](), reflect.TypeFor[ErasureReceipt]():
-		return &shape{kind: shapeMap, elem: &shape{kind: shapeAny}}
+		return &shape{kind: shapeMap, elem: anyShape, whole: true}
 	case reflect.TypeFor[Content]():
-		return &shape{kind: shapeContent}
+		return &shape{kind: shapeContent, whole: true}
 	case reflect.TypeFor[Lesson]():
-		return &shape{kind: shapeLesson}
+		return &shape{kind: shapeLesson, whole: true}
 	case reflect.TypeFor[Level]():
-		return &shape{kind: shapeString}
+		return &shape{kind: shapeString, whole: true}
 	}
+	s := shapeOfKind(t)
+	to := reflect.PointerTo(t)
+	s.whole = s.whole || to.Implements(reflect.TypeFor[json.Unmarshaler]()) || to.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+	return s
+}
+
+func shapeOfKind(t reflect.Type) *shape {
 	switch t.Kind() {
 	case reflect.Pointer:
 		return shapeOf(t.Elem())
@@ -80,39 +84,49 @@ func shapeOf(t reflect.Type) *shape {
 	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return &shape{kind: shapeInt}
 	case reflect.Slice:
-		return &shape{kind: shapeArray, elem: shapeOf(t.Elem())}
+		return &shape{kind: shapeArray, elem: shapeOf(t.Elem()), whole: t.Elem().Kind() == reflect.Uint8}
 	case reflect.Map:
-		return &shape{kind: shapeMap, elem: shapeOf(t.Elem())}
+		return &shape{kind: shapeMap, elem: shapeOf(t.Elem()), whole: true}
 	case reflect.Struct:
 		return structShape(t)
 	}
-	return &shape{kind: shapeAny}
+	return &shape{kind: shapeAny, whole: true}
 }
 
+// structShape returns the shape of a struct. The envelope's head may carry names of its own (other A2A
+// agents put theirs there), everything else is closed.
 func structShape(t reflect.Type) *shape {
 	s := &shape{kind: shapeObject, open: t == reflect.TypeFor[Meta]() || t == reflect.TypeFor[Agent]()}
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" {
-			s.fields = append(s.fields, structShape(f.Type).fields...)
+			for _, inner := range structShape(f.Type).fields {
+				inner.index = slices.Concat(f.Index, inner.index)
+				s.fields = append(s.fields, inner)
+			}
 			continue
 		}
 		if f.IsExported() && name != "" && name != "-" {
-			s.fields = append(s.fields, fieldShape{name: name, shape: shapeOf(f.Type)})
+			s.fields = append(s.fields, fieldShape{name: name, shape: shapeOf(f.Type), index: f.Index})
 		}
 	}
 	return s
 }
 
-// reshaped gives a field of s another shape.
-func reshaped(s *shape, name string, other *shape) *shape {
-	s.fields[s.field([]byte(name))].shape = other
+// withField gives a field of s another shape.
+func withField(s *shape, name string, other *shape) *shape {
+	s.fields[s.fieldIndex([]byte(name), 0)].shape = other
 	return s
 }
 
-// field returns the index of name, -1 when there is none.
-func (s *shape) field(name []byte) int {
-	for i := range s.fields {
+// fieldIndex returns the index of name, -1 when there is none. It looks from a field on first.
+func (s *shape) fieldIndex(name []byte, from int) int {
+	for i := from; i < len(s.fields); i++ {
+		if s.fields[i].name == string(name) {
+			return i
+		}
+	}
+	for i := range min(from, len(s.fields)) {
 		if s.fields[i].name == string(name) {
 			return i
 		}

@@ -1,37 +1,33 @@
 package schemas
 
-import "strconv"
-
 // Validate returns what is wrong with the event data, nil when it may be written.
 func (v *MemoryLinked) Validate() []Issue {
 	var c checker
-	c.scope("/scope", &v.Scope)
-	c.id("/from", v.From)
-	if len(v.Links) == 0 {
-		c.add("/links", required)
-	}
-	c.links("/links", v.From, v.Links)
+	c.checkScope("/scope", &v.Scope)
+	c.checkID("/from", v.From)
+	c.checkPresent("/links", len(v.Links))
+	c.checkLinks("/links", v.From, v.Links)
 	return c.issues
 }
 
 // Validate returns what is wrong with the event data, nil when it may be written.
 func (v *MemorySuperseded) Validate() []Issue {
 	var c checker
-	c.scope("/scope", &v.Scope)
-	c.id("/item", v.Item)
-	c.id("/by", v.By)
+	c.checkScope("/scope", &v.Scope)
+	c.checkID("/item", v.Item)
+	c.checkID("/by", v.By)
 	if v.Item != "" && v.Item == v.By {
-		c.add("/by", "must not be the item itself")
+		c.addIssue("/by", "must not be the item itself")
 	}
-	c.short("/reason", v.Reason, MaxReason)
+	c.checkShort("/reason", v.Reason, MaxReason)
 	return c.issues
 }
 
 // Validate returns what is wrong with the event data, nil when it may be written.
 func (v *MemoryAccessed) Validate() []Issue {
 	var c checker
-	c.scope("/scope", &v.Scope)
-	c.ids("/items", v.Items)
+	c.checkScope("/scope", &v.Scope)
+	c.checkIDs("/items", v.Items)
 	return c.issues
 }
 
@@ -39,23 +35,15 @@ func (v *MemoryAccessed) Validate() []Issue {
 // Who may carry a receipt is not its business: see pipeline/write.
 func (v *MemoryErased) Validate() []Issue {
 	var c checker
-	c.scope("/scope", &v.Scope)
-	c.ids("/items", v.Items)
-	c.short("/reason", v.Reason, MaxReason)
+	c.checkScope("/scope", &v.Scope)
+	c.checkIDs("/items", v.Items)
+	c.checkShort("/reason", v.Reason, MaxReason)
 	return c.issues
 }
 
-// ids checks a list of 1 to MaxItems ids.
-func (c *checker) ids(pointer string, ids []string) {
-	switch {
-	case len(ids) == 0:
-		c.add(pointer, required)
-	case len(ids) > MaxItems:
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxItems)+" items")
-	}
-	for i, id := range ids {
-		if !ValidID(id) {
-			c.add(at(pointer, i), orRequired(id, wantID))
-		}
-	}
+// checkIDs checks a list of 1 to MaxItems ids.
+func (c *checker) checkIDs(pointer string, ids []string) {
+	c.checkPresent(pointer, len(ids))
+	c.checkCount(pointer, len(ids), MaxItems, "items")
+	c.checkEachID(pointer, ids)
 }

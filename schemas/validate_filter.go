@@ -2,11 +2,13 @@ package schemas
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -31,38 +33,36 @@ const FilterOr = "or"
 // operatorNames are those of a filter, as a message names them.
 const operatorNames = "eq, ne, in, gte, gt, lte, lt or exists"
 
-// filters checks query filters: a name and a value, a list of values (any of them),
+// checkFilters checks query filters: a name and a value, a list of values (any of them),
 // or an object of operators; or a list of such filters, of which one must pass.
-func (c *checker) filters(pointer string, filters Filters) {
-	if len(filters) > MaxFilters {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxFilters)+" filters")
-	}
+func (c *checker) checkFilters(pointer string, filters Filters) {
+	c.checkCount(pointer, len(filters), MaxFilters, "filters")
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
 		here := pointer + "/" + escapePointer(name)
 		if !validFilterName(name) {
-			c.add(here, "must be named with 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+			c.addIssue(here, "must be named with 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
 			continue
 		}
 		if name == FilterOr {
-			c.alternatives(here, filters[name])
+			c.checkAlternatives(here, filters[name])
 			continue
 		}
 		switch v := filters[name].(type) {
 		case map[string]any:
-			c.operators(here, v)
+			c.checkOperators(here, v)
 		case []any:
-			c.values(here, v)
+			c.checkValues(here, v)
 		default:
-			c.scalar(here, v)
+			c.checkScalar(here, v)
 		}
 	}
 }
 
-// alternatives checks filters of which one must pass.
-func (c *checker) alternatives(pointer string, v any) {
+// checkAlternatives checks filters of which one must pass.
+func (c *checker) checkAlternatives(pointer string, v any) {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 || len(list) > MaxFilters {
-		c.add(pointer, "must be a list of 1 to "+strconv.Itoa(MaxFilters)+" objects of filters; an attribute of this name is attributes.or")
+		c.addIssue(pointer, "must be a list of 1 to "+strconv.Itoa(MaxFilters)+" objects of filters; an attribute of this name is attributes.or")
 		return
 	}
 	for i, one := range list {
@@ -70,56 +70,56 @@ func (c *checker) alternatives(pointer string, v any) {
 		_, nested := filters[FilterOr]
 		switch {
 		case !ok || len(filters) == 0:
-			c.add(at(pointer, i), "must be an object of filters")
+			c.addIssue(pointerAt(pointer, i), "must be an object of filters")
 		case nested:
-			c.add(at(pointer, i)+"/"+FilterOr, "must not be inside another or")
+			c.addIssue(pointerAt(pointer, i)+"/"+FilterOr, "must not be inside another or")
 		default:
-			c.filters(at(pointer, i), filters)
+			c.checkFilters(pointerAt(pointer, i), filters)
 		}
 	}
 }
 
 func validFilterName(s string) bool { return ValidID(s) }
 
-func (c *checker) operators(pointer string, ops map[string]any) {
+func (c *checker) checkOperators(pointer string, ops map[string]any) {
 	if len(ops) == 0 {
-		c.add(pointer, "must have an operator: "+operatorNames)
+		c.addIssue(pointer, "must have an operator: "+operatorNames)
 	}
 	for _, op := range slices.Sorted(maps.Keys(ops)) {
 		here := pointer + "/" + escapePointer(op)
 		switch op {
 		case "eq", "ne":
-			c.scalar(here, ops[op])
+			c.checkScalar(here, ops[op])
 		case "exists":
 			if _, isBool := ops[op].(bool); !isBool {
-				c.add(here, "must be true or false")
+				c.addIssue(here, "must be true or false")
 			}
 		case "gte", "gt", "lte", "lt":
 			if _, isBool := ops[op].(bool); isBool {
-				c.add(here, "must be a number or a string")
+				c.addIssue(here, "must be a number or a string")
 				continue
 			}
-			c.scalar(here, ops[op])
+			c.checkScalar(here, ops[op])
 		case "in":
 			list, ok := ops[op].([]any)
 			if !ok {
-				c.add(here, "must be an array of values")
+				c.addIssue(here, "must be an array of values")
 				continue
 			}
-			c.values(here, list)
+			c.checkValues(here, list)
 		default:
-			c.add(here, "is not an operator: use "+operatorNames)
+			c.addIssue(here, "is not an operator: use "+operatorNames)
 		}
 	}
 	for _, low := range []string{"gte", "gt"} {
 		for _, high := range []string{"lte", "lt"} {
-			c.ordered(pointer, ops, low, high)
+			c.checkBounds(pointer, ops, low, high)
 		}
 	}
 }
 
-// ordered refuses a range that nothing can satisfy.
-func (c *checker) ordered(pointer string, ops map[string]any, low, high string) {
+// checkBounds refuses a range that nothing can satisfy.
+func (c *checker) checkBounds(pointer string, ops map[string]any, low, high string) {
 	a, okA := ops[low]
 	b, okB := ops[high]
 	if !okA || !okB {
@@ -128,9 +128,9 @@ func (c *checker) ordered(pointer string, ops map[string]any, low, high string) 
 	order, comparable := compareScalars(a, b)
 	switch {
 	case !comparable:
-		c.add(pointer+"/"+high, "must be of the same type as "+low)
+		c.addIssue(pointer+"/"+high, "must be of the same type as "+low)
 	case order > 0, order == 0 && (low == "gt" || high == "lt"):
-		c.add(pointer+"/"+high, "is upside down: nothing is both "+low+" and "+high)
+		c.addIssue(pointer+"/"+high, "is upside down: nothing is both "+low+" and "+high)
 	}
 }
 
@@ -147,33 +147,19 @@ func Moment(s string, zone *time.Location) (from, to time.Time, ok bool) {
 func compareScalars(a, b any) (int, bool) {
 	if x, ok := asNumber(a); ok {
 		y, ok := asNumber(b)
-		switch {
-		case !ok:
-			return 0, false
-		case x < y:
-			return -1, true
-		case x > y:
-			return 1, true
-		}
-		return 0, true
+		return cmp.Compare(x, y), ok
 	}
-	x, okX := a.(string)
-	y, okY := b.(string)
-	if !okX || !okY {
+	x, isText := a.(string)
+	y, areTexts := b.(string)
+	if !isText || !areTexts {
 		return 0, false
 	}
-	from, _, okX := Moment(x, time.UTC)
-	_, to, okY := Moment(y, time.UTC)
-	if okX && okY {
+	from, _, isTime := Moment(x, time.UTC)
+	_, to, areTimes := Moment(y, time.UTC)
+	if isTime && areTimes {
 		return from.Compare(to), true
 	}
-	switch {
-	case x < y:
-		return -1, true
-	case x > y:
-		return 1, true
-	}
-	return 0, true
+	return strings.Compare(x, y), true
 }
 
 func asNumber(v any) (float64, bool) {
@@ -193,22 +179,20 @@ func asNumber(v any) (float64, bool) {
 	return 0, false
 }
 
-func (c *checker) values(pointer string, list []any) {
-	switch {
-	case len(list) == 0:
-		c.add(pointer, "must not be empty")
-	case len(list) > MaxRefs:
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxRefs)+" values")
+func (c *checker) checkValues(pointer string, list []any) {
+	if len(list) == 0 {
+		c.addIssue(pointer, "must not be empty")
 	}
+	c.checkCount(pointer, len(list), MaxRefs, "values")
 	for i, v := range list {
-		c.scalar(at(pointer, i), v)
+		c.checkScalar(pointerAt(pointer, i), v)
 	}
 }
 
-func (c *checker) scalar(pointer string, v any) {
+func (c *checker) checkScalar(pointer string, v any) {
 	switch x := v.(type) {
 	case string:
-		c.short(pointer, x, MaxReason)
+		c.checkShort(pointer, x, MaxReason)
 		return
 	case bool:
 		return
@@ -216,19 +200,17 @@ func (c *checker) scalar(pointer string, v any) {
 	n, ok := asNumber(v)
 	if _, written := v.(json.Number); ok || written {
 		if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
-			c.add(pointer, "must be a finite number")
+			c.addIssue(pointer, "must be a finite number")
 		}
 		return
 	}
-	c.add(pointer, "must be a string, a number or a boolean")
+	c.addIssue(pointer, "must be a string, a number or a boolean")
 }
 
-// scalars checks a flat map, such as the signals of a turn.
-func (c *checker) scalars(pointer string, m map[string]any) {
-	if len(m) > MaxFilters {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxFilters)+" entries")
-	}
+// checkScalars checks a flat map, such as the signals of a turn.
+func (c *checker) checkScalars(pointer string, m map[string]any) {
+	c.checkCount(pointer, len(m), MaxFilters, "entries")
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		c.scalar(pointer+"/"+escapePointer(name), m[name])
+		c.checkScalar(pointer+"/"+escapePointer(name), m[name])
 	}
 }

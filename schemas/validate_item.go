@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,42 +17,30 @@ import (
 // values that a policy knows.
 func (m *MemoryItem) Validate() []Issue {
 	var c checker
-	c.id("/id", m.ID)
-	if !validType(m.Type) {
-		c.add("/type", orRequired(string(m.Type), "must be episodic, procedural or semantic"))
+	c.checkID("/id", m.ID)
+	c.checkWord("/type", string(m.Type), "must be episodic, procedural or semantic", string(Episodic), string(Procedural), string(Semantic))
+	if _, ok := m.Kind.Info(); !ok {
+		c.addIssue("/kind", orRequired(string(m.Kind), "must be memory, summary, knowledge, code, experience, value, commit or tool"))
 	}
-	if !validKind(m.Kind) {
-		c.add("/kind", orRequired(string(m.Kind), "must be memory, summary, knowledge, code, experience, value, commit or tool"))
-	}
-	c.scope("/scope", &m.Scope)
-	c.itemTimes(m)
-	c.decay(m.DecayFn)
-	c.unit("/confidence", m.Confidence)
-	c.unit("/importance", m.Importance)
-	c.unit("/trust", m.Trust)
-	c.unit("/sensitivity", m.Sensitivity)
-	c.unit("/novelty", m.Novelty)
-	c.provenance(&m.Provenance)
-	c.labels(m)
-	c.shorts("/pii_flags", m.PIIFlags, MaxRefs)
-	c.short("/embedding_ref", m.EmbeddingRef, MaxURI)
-	c.shorts("/graph_refs", m.GraphRefs, MaxRefs)
-	c.content(m)
-	c.summary(m)
-	c.itemNames(m)
-	c.links("/links", m.ID, m.Links)
-	c.attributes(m)
+	c.checkScope("/scope", &m.Scope)
+	c.checkItemTimes(m)
+	c.checkDecay(m.DecayFn)
+	c.checkUnit("/confidence", m.Confidence)
+	c.checkUnit("/importance", m.Importance)
+	c.checkUnit("/trust", m.Trust)
+	c.checkUnit("/sensitivity", m.Sensitivity)
+	c.checkUnit("/novelty", m.Novelty)
+	c.checkProvenance(&m.Provenance)
+	c.checkLabels(m)
+	c.checkShorts("/pii_flags", m.PIIFlags, MaxRefs)
+	c.checkShort("/embedding_ref", m.EmbeddingRef, MaxURI)
+	c.checkShorts("/graph_refs", m.GraphRefs, MaxRefs)
+	c.checkContent(m)
+	c.checkSummary(m)
+	c.checkItemNames(m)
+	c.checkLinks("/links", m.ID, m.Links)
+	c.checkAttributes(m)
 	return c.issues
-}
-
-func validType(t MemoryType) bool { return t == Episodic || t == Procedural || t == Semantic }
-
-func validKind(k Kind) bool {
-	switch k {
-	case KindMemory, KindSummary, KindKnowledge, KindCode, KindExperience, KindValue, KindCommit, KindTool:
-		return true
-	}
-	return false
 }
 
 func validRel(r Rel) bool {
@@ -62,156 +51,127 @@ func validRel(r Rel) bool {
 	return false
 }
 
-func (c *checker) scope(pointer string, s *MemoryScope) {
+func (c *checker) checkScope(pointer string, s *MemoryScope) {
 	if !ValidToken(s.Tenant) {
-		c.add(pointer+"/tenant", orRequired(s.Tenant, wantToken))
+		c.addIssue(pointer+"/tenant", orRequired(s.Tenant, wantToken))
 	}
-	if !plainShort(s.Org) {
-		c.short(pointer+"/org", s.Org, MaxName)
-	}
-	if !plainShort(s.Project) {
-		c.short(pointer+"/project", s.Project, MaxName)
-	}
-	if !plainShort(s.Session) {
-		c.short(pointer+"/session", s.Session, MaxName)
-	}
+	c.checkName(pointer, "/org", s.Org)
+	c.checkName(pointer, "/project", s.Project)
+	c.checkName(pointer, "/session", s.Session)
 }
 
-func (c *checker) itemTimes(m *MemoryItem) {
+func (c *checker) checkItemTimes(m *MemoryItem) {
 	if m.CreatedAt.IsZero() {
-		c.add("/created_at", required)
+		c.addIssue("/created_at", required)
 	}
-	c.after("/updated_at", m.UpdatedAt, m.CreatedAt, "must not be before created_at")
-	c.after("/valid_to", m.ValidTo, m.ValidFrom, "must be after valid_from")
+	c.checkOrder("/updated_at", m.UpdatedAt, m.CreatedAt, "must not be before created_at")
+	c.checkOrder("/valid_to", m.ValidTo, m.ValidFrom, "must be after valid_from")
 	if !m.ValidTo.IsZero() && m.ValidTo.Equal(m.ValidFrom) {
-		c.add("/valid_to", "must be after valid_from")
+		c.addIssue("/valid_to", "must be after valid_from")
 	}
-	c.intRange("/ttl", m.TTL, 0, MaxTTL)
-	if m.Seq < 0 {
-		c.add("/seq", "must not be negative")
-	}
+	c.checkRange("/ttl", m.TTL, 0, MaxTTL)
+	c.checkNotNegative("/seq", m.Seq)
 }
 
-func (c *checker) decay(d *DecayFn) {
+func (c *checker) checkDecay(d *DecayFn) {
 	if d == nil {
 		return
 	}
 	if !(d.Lambda >= 0 && d.Lambda <= 1e6) {
-		c.add("/decay_fn/lambda", "must be between 0 and 1000000 per day")
+		c.addIssue("/decay_fn/lambda", "must be between 0 and 1000000 per day")
 	}
 	if !(d.Days >= 0 && d.Days <= 1e6) {
-		c.add("/decay_fn/days", "must be between 0 and 1000000 days")
+		c.addIssue("/decay_fn/days", "must be between 0 and 1000000 days")
 	}
 	switch d.Kind {
 	case "none":
 	case "exponential":
 		if d.Lambda == 0 {
-			c.add("/decay_fn/lambda", "is required for an exponential decay")
+			c.addIssue("/decay_fn/lambda", "is required for an exponential decay")
 		}
 	case "linear", "step":
 		if d.Days == 0 {
-			c.add("/decay_fn/days", "is required for a linear or step decay")
+			c.addIssue("/decay_fn/days", "is required for a linear or step decay")
 		}
 	default:
-		c.add("/decay_fn/kind", orRequired(d.Kind, "must be exponential, linear, step or none"))
+		c.addIssue("/decay_fn/kind", orRequired(d.Kind, "must be exponential, linear, step or none"))
 	}
 }
 
-func (c *checker) provenance(p *Provenance) {
-	c.short("/provenance/source_uri", p.SourceURI, MaxURI)
-	if p.Checksum != "" && !validChecksum(p.Checksum) {
-		c.add("/provenance/checksum", `must be "sha256:" and 64 lower-case hex digits`)
+func (c *checker) checkProvenance(p *Provenance) {
+	c.checkShort("/provenance/source_uri", p.SourceURI, MaxURI)
+	digest, ok := strings.CutPrefix(p.Checksum, "sha256:")
+	if p.Checksum != "" && (!ok || !isHex(digest, 64, 64)) {
+		c.addIssue("/provenance/checksum", `must be "sha256:" and 64 lower-case hex digits`)
 	}
-	if p.Signer != "" && !ValidID(p.Signer) {
-		c.add("/provenance/signer", wantID)
-	}
-	c.shorts("/provenance/policy_tags", p.PolicyTags, MaxRefs)
+	c.checkOptionalID("/provenance/signer", p.Signer)
+	c.checkShorts("/provenance/policy_tags", p.PolicyTags, MaxRefs)
 }
 
-func validChecksum(s string) bool {
-	digest, ok := strings.CutPrefix(s, "sha256:")
-	if !ok || len(digest) != 64 {
-		return false
-	}
-	for i := range len(digest) {
-		if c := digest[i]; !isDigit(c) && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *checker) labels(m *MemoryItem) {
+func (c *checker) checkLabels(m *MemoryItem) {
 	const pointer = "/security_label"
 	if len(m.SecurityLabel) == 0 {
-		c.add(pointer, "is unlabelled: give at least one name:value label, such as level:internal")
+		c.addIssue(pointer, "is unlabelled: give at least one name:value label, such as level:internal")
 		return
 	}
-	if len(m.SecurityLabel) > MaxLabels {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxLabels)+" labels")
-	}
+	c.checkCount(pointer, len(m.SecurityLabel), MaxLabels, "labels")
 	levels := 0
 	for i, label := range m.SecurityLabel {
 		if !ValidLabel(label) {
-			c.add(at(pointer, i), "must be name:value, the name of a-z 0-9 _ -, the value of A-Z a-z 0-9 . _ : @ / + -")
+			c.addIssue(pointerAt(pointer, i), "must be name:value, the name of a-z 0-9 _ -, the value of A-Z a-z 0-9 . _ : @ / + -")
 			continue
 		}
 		name, value, _ := strings.Cut(label, ":")
-		switch name {
-		case "tenant":
-			if value != m.Scope.Tenant {
-				c.add(at(pointer, i), "must name the tenant of /scope/tenant")
-			}
-		case "level":
-			if _, ok := ParseLevel(value); !ok {
-				c.add(at(pointer, i), "must be level:public, level:internal, level:confidential or level:restricted")
-			}
-			if levels++; levels > 1 {
-				c.add(at(pointer, i), "must be the only level label")
-			}
-		case "credentials":
-			if value != "true" && value != "false" {
-				c.add(at(pointer, i), "must be credentials:true or credentials:false")
-			}
-		case "extract":
-			if !validExtract(value) {
-				c.add(at(pointer, i), "must be extract:N with N tokens from 1 to 999999")
-			}
-		case "export":
-			if value != "restricted" && value != "allowed" {
-				c.add(at(pointer, i), "must be export:restricted or export:allowed")
-			}
+		if fault := labelFault(m, name, value); fault != "" {
+			c.addIssue(pointerAt(pointer, i), fault)
+		}
+		if name != "level" {
+			continue
+		}
+		levels++
+		if levels > 1 {
+			c.addIssue(pointerAt(pointer, i), "must be the only level label")
 		}
 	}
+}
+
+// labelFault says what the value of a label must be, "" when it is.
+func labelFault(m *MemoryItem, name, value string) string {
+	switch name {
+	case "tenant":
+		return messageUnless(value == m.Scope.Tenant, "must name the tenant of /scope/tenant")
+	case "level":
+		return messageUnless(slices.Contains(levelNames[:], value), "must be level:public, level:internal, level:confidential or level:restricted")
+	case "credentials":
+		return messageUnless(value == "true" || value == "false", "must be credentials:true or credentials:false")
+	case "extract":
+		return messageUnless(validExtract(value), "must be extract:N with N tokens from 1 to 999999")
+	case "export":
+		return messageUnless(value == "restricted" || value == "allowed", "must be export:restricted or export:allowed")
+	}
+	return ""
 }
 
 // validExtract reports whether the value of an extract:… label is a number of tokens.
 func validExtract(s string) bool {
-	for i := range len(s) {
-		if !isDigit(s[i]) {
-			return false
-		}
-	}
-	return s != "" && s[0] != '0' && len(s) <= 6
+	n, err := strconv.ParseUint(s, 10, 32)
+	return err == nil && s[0] != '0' && n < 1_000_000
 }
 
-func (c *checker) content(m *MemoryItem) {
-	if raw := m.Content.json; raw != nil {
-		switch {
-		case len(raw) > MaxText:
-			c.add("/content", "must have at most "+strconv.Itoa(MaxText)+" bytes")
-		case isEmptyJSON(raw):
-			c.add("/content", "must not be empty")
+func (c *checker) checkContent(m *MemoryItem) {
+	const pointer = "/content"
+	content := &m.Content
+	switch {
+	case len(content.json) > MaxText || len(content.text) > MaxText:
+		c.addIssue(pointer, "must have at most "+strconv.Itoa(MaxText)+" bytes")
+	case content.json != nil:
+		if isEmptyJSON(content.json) {
+			c.addIssue(pointer, "must not be empty")
 		}
-		return
-	}
-	switch text := m.Content.text; {
-	case text == "":
-		c.add("/content", "is required and must not be empty")
-	case len(text) > MaxText:
-		c.add("/content", "must have at most "+strconv.Itoa(MaxText)+" bytes")
-	case isBlank(text):
-		c.add("/content", "must not be blank")
+	case content.text == "":
+		c.addIssue(pointer, "is required and must not be empty")
+	case isBlank(content.text):
+		c.addIssue(pointer, "must not be blank")
 	}
 }
 
@@ -224,67 +184,53 @@ func isEmptyJSON(raw []byte) bool {
 	return len(raw) < 2 || len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
 
-func (c *checker) summary(m *MemoryItem) {
+func (c *checker) checkSummary(m *MemoryItem) {
 	if m.Summary == nil {
 		return
 	}
 	switch {
 	case isBlank(m.Summary.Text):
-		c.add("/summary/text", "is required and must not be blank")
+		c.addIssue("/summary/text", "is required and must not be blank")
 	case len(m.Summary.Text) > MaxSummary:
-		c.add("/summary/text", "must have at most "+strconv.Itoa(MaxSummary)+" bytes")
+		c.addIssue("/summary/text", "must have at most "+strconv.Itoa(MaxSummary)+" bytes")
 	}
 	spans := m.Summary.DroppedSpans
-	if len(spans) > MaxRefs {
-		c.add("/summary/dropped_spans", "must have at most "+strconv.Itoa(MaxRefs)+" spans")
-	}
+	c.checkCount("/summary/dropped_spans", len(spans), MaxRefs, "spans")
 	size := len(m.Content.Text())
 	for i, s := range spans {
-		pointer := at("/summary/dropped_spans", i)
+		pointer := pointerAt("/summary/dropped_spans", i)
 		switch {
 		case s.Start < 0:
-			c.add(pointer+"/start", "must not be negative")
+			c.addIssue(pointer+"/start", "must not be negative")
 		case s.End <= s.Start:
-			c.add(pointer+"/end", "must be greater than start")
+			c.addIssue(pointer+"/end", "must be greater than start")
 		case s.End > size:
-			c.add(pointer+"/end", "must lie inside the content")
+			c.addIssue(pointer+"/end", "must lie inside the content")
 		}
 	}
 }
 
-func (c *checker) itemNames(m *MemoryItem) {
-	c.short("/category", m.Category, MaxName)
-	c.short("/session", m.Session, MaxName)
-	c.short("/speaker", m.Speaker, MaxName)
-	if m.Session != "" && m.Scope.Session != "" && m.Session != m.Scope.Session {
-		c.add("/session", "must equal /scope/session when both are given")
-	}
-	switch m.Role {
-	case "", "user", "assistant", "tool", "system":
-	default:
-		c.add("/role", "must be user, assistant, tool or system")
-	}
-	if m.Signer != "" && !ValidID(m.Signer) {
-		c.add("/signer", wantID)
-	}
-	if m.Signer != "" && m.Provenance.Signer != "" && m.Signer != m.Provenance.Signer {
-		c.add("/signer", "must equal /provenance/signer when both are given")
-	}
+func (c *checker) checkItemNames(m *MemoryItem) {
+	c.checkShort("/category", m.Category, MaxName)
+	c.checkShort("/session", m.Session, MaxName)
+	c.checkShort("/speaker", m.Speaker, MaxName)
+	c.checkSame("/session", m.Session, m.Scope.Session, "must equal /scope/session when both are given")
+	c.checkWord("/role", m.Role, "must be user, assistant, tool or system", "", "user", "assistant", "tool", "system")
+	c.checkOptionalID("/signer", m.Signer)
+	c.checkSame("/signer", m.Signer, m.Provenance.Signer, "must equal /provenance/signer when both are given")
 }
 
-func (c *checker) links(pointer, from string, links []Link) {
-	if len(links) > MaxLinks {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxLinks)+" links")
-	}
+func (c *checker) checkLinks(pointer, from string, links []Link) {
+	c.checkCount(pointer, len(links), MaxLinks, "links")
 	for i := range links {
 		l := &links[i]
 		if !validRel(l.Rel) {
-			c.add(at(pointer, i)+"/rel", orRequired(string(l.Rel), wantRel))
+			c.addIssue(pointerAt(pointer, i)+"/rel", orRequired(string(l.Rel), wantRel))
 		}
 		if !ValidID(l.To) {
-			c.add(at(pointer, i)+"/to", orRequired(l.To, wantID))
+			c.addIssue(pointerAt(pointer, i)+"/to", orRequired(l.To, wantID))
 		} else if l.To == from {
-			c.add(at(pointer, i)+"/to", "must not be the item itself")
+			c.addIssue(pointerAt(pointer, i)+"/to", "must not be the item itself")
 		}
 	}
 }

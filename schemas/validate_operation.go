@@ -1,79 +1,68 @@
 package schemas
 
-import (
-	"slices"
-	"strconv"
-)
+import "slices"
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *SearchRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
+	c.checkAgent("/from", r.From)
 	if isBlank(r.Query) && len(r.Vector) == 0 {
-		c.add("/query", "is required: give query or vector")
+		c.addIssue("/query", "is required: give query or vector")
 	}
-	c.size("/query", r.Query, MaxQuery)
-	c.vector("/vector", r.Vector)
-	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
-	c.shorts("/memory_types", r.MemoryTypes, MaxFilters)
-	c.after("/date_to", r.DateTo, r.DateFrom, "must be after date_from")
-	c.unit("/min_confidence", r.MinConfidence)
-	c.unit("/min_score", r.MinScore)
-	c.short("/conversation_id", r.ConversationID, MaxName)
-	c.zone("/tz", r.TZ)
-	c.filters("/filters", r.Filters)
-	c.intRange("/relationship_depth", int64(r.RelationshipDepth), 0, 4)
-	c.purpose("/purpose", r.Purpose)
-	if r.MinPosition < 0 {
-		c.add("/min_position", "must not be negative")
-	}
+	c.checkSize("/query", r.Query, MaxQuery)
+	c.checkVector("/vector", r.Vector)
+	c.checkRange("/limit", int64(r.Limit), 0, MaxLimit)
+	c.checkShorts("/memory_types", r.MemoryTypes, MaxFilters)
+	c.checkOrder("/date_to", r.DateTo, r.DateFrom, "must be after date_from")
+	c.checkUnit("/min_confidence", r.MinConfidence)
+	c.checkUnit("/min_score", r.MinScore)
+	c.checkShort("/conversation_id", r.ConversationID, MaxName)
+	c.checkZone("/tz", r.TZ)
+	c.checkFilters("/filters", r.Filters)
+	c.checkRange("/relationship_depth", int64(r.RelationshipDepth), 0, 4)
+	c.checkPurpose("/purpose", r.Purpose)
+	c.checkNotNegative("/min_position", r.MinPosition)
 	return c.issues
 }
 
-func (c *checker) purpose(pointer, purpose string) {
+func (c *checker) checkPurpose(pointer, purpose string) {
 	if purpose != "" && !validLabelValue(purpose) {
-		c.add(pointer, "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : @ / + -")
+		c.addIssue(pointer, "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : @ / + -")
 	}
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *BuildRequest) Validate() []Issue {
 	c := checker{issues: r.SearchRequest.Validate()}
-	if r.Template != "" {
-		c.token("/template", r.Template)
-	}
-	c.template("/inline", r.Inline)
-	c.intRange("/token_budget", int64(r.TokenBudget), 0, MaxTokenBudget)
-	if r.Ranker != "" {
-		c.token("/ranker", r.Ranker)
-	}
+	c.checkOptionalToken("/template", r.Template)
+	c.checkTemplate("/inline", r.Inline)
+	c.checkRange("/token_budget", int64(r.TokenBudget), 0, MaxTokenBudget)
+	c.checkOptionalToken("/ranker", r.Ranker)
 	if w := r.RankerWeights; w != nil {
 		if r.Ranker != "" {
-			c.add("/ranker_weights", "must not stand beside ranker")
+			c.addIssue("/ranker_weights", "must not stand beside ranker")
 		}
-		c.unit("/ranker_weights/similarity", &w.Similarity)
-		c.unit("/ranker_weights/recency", &w.Recency)
-		c.unit("/ranker_weights/confidence", &w.Confidence)
+		c.checkUnit("/ranker_weights/similarity", &w.Similarity)
+		c.checkUnit("/ranker_weights/recency", &w.Recency)
+		c.checkUnit("/ranker_weights/confidence", &w.Confidence)
 		if *w == (RankerWeights{}) {
-			c.add("/ranker_weights", "must have a weight above 0")
+			c.addIssue("/ranker_weights", "must have a weight above 0")
 		}
 	}
-	c.short("/model", r.Model, MaxName)
+	c.checkShort("/model", r.Model, MaxName)
 	return c.issues
 }
 
-func (c *checker) template(pointer string, t *ContextTemplate) {
+func (c *checker) checkTemplate(pointer string, t *ContextTemplate) {
 	if t == nil {
 		return
 	}
-	c.token(pointer+"/name", t.Name)
-	if t.MemoryFormat == "" {
-		c.add(pointer+"/memory_format", required)
-	}
-	c.size(pointer+"/memory_format", t.MemoryFormat, MaxQuery)
-	c.size(pointer+"/header", t.Header, MaxQuery)
-	c.size(pointer+"/separator", t.Separator, MaxQuery)
-	c.size(pointer+"/footer", t.Footer, MaxQuery)
+	c.checkToken(pointer+"/name", t.Name)
+	c.checkPresent(pointer+"/memory_format", len(t.MemoryFormat))
+	c.checkSize(pointer+"/memory_format", t.MemoryFormat, MaxQuery)
+	c.checkSize(pointer+"/header", t.Header, MaxQuery)
+	c.checkSize(pointer+"/separator", t.Separator, MaxQuery)
+	c.checkSize(pointer+"/footer", t.Footer, MaxQuery)
 }
 
 // ContextTypes lists the assembler's names for the kinds, in its order.
@@ -85,142 +74,133 @@ func ContextTypes() []string {
 // unknown context type is an issue at /context_types/<i>.
 func (r *AssembleRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	if isBlank(r.Query) {
-		c.add("/query", required)
-	}
-	c.size("/query", r.Query, MaxQuery)
-	c.unit("/min_score", r.MinScore)
+	c.checkAgent("/from", r.From)
+	c.checkGiven("/query", r.Query)
+	c.checkSize("/query", r.Query, MaxQuery)
+	c.checkUnit("/min_score", r.MinScore)
 	for i, t := range r.ContextTypes {
 		if !slices.Contains(ContextTypes(), t) {
-			c.add(at("/context_types", i), "must be memories, code, experiences, values or commits")
+			c.addIssue(pointerAt("/context_types", i), "must be memories, code, experiences, values or commits")
 		}
 	}
-	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
-	c.intRange("/max_tokens", int64(r.MaxTokens), 0, MaxTokenBudget)
-	c.zone("/tz", r.TZ)
-	c.purpose("/purpose", r.Purpose)
+	c.checkRange("/limit", int64(r.Limit), 0, MaxLimit)
+	c.checkRange("/max_tokens", int64(r.MaxTokens), 0, MaxTokenBudget)
+	c.checkZone("/tz", r.TZ)
+	c.checkPurpose("/purpose", r.Purpose)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *PremortemRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	if isBlank(r.Domain) {
-		c.add("/domain", required)
-	}
-	c.short("/domain", r.Domain, MaxName)
-	c.short("/strategy", r.Strategy, MaxName)
-	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
-	c.intRange("/max_tokens", int64(r.MaxTokens), 0, MaxTokenBudget)
-	c.purpose("/purpose", r.Purpose)
+	c.checkAgent("/from", r.From)
+	c.checkGiven("/domain", r.Domain)
+	c.checkShort("/domain", r.Domain, MaxName)
+	c.checkShort("/strategy", r.Strategy, MaxName)
+	c.checkRange("/limit", int64(r.Limit), 0, MaxLimit)
+	c.checkRange("/max_tokens", int64(r.MaxTokens), 0, MaxTokenBudget)
+	c.checkPurpose("/purpose", r.Purpose)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *RelevanceRequest) Validate() []Issue {
 	var c checker
-	c.relevance("", r)
+	c.checkRelevance("", r)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *ExplainRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	c.id("/pack_id", r.PackID)
-	c.id("/item_id", r.ItemID)
+	c.checkAgent("/from", r.From)
+	c.checkID("/pack_id", r.PackID)
+	c.checkID("/item_id", r.ItemID)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *CompactRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	if r.PackID != "" {
-		c.id("/pack_id", r.PackID)
-	}
+	c.checkAgent("/from", r.From)
+	c.checkOptionalID("/pack_id", r.PackID)
 	if r.PackID == "" && r.Session == "" {
-		c.add("/pack_id", "is required, or session")
-		c.add("/session", "is required, or pack_id")
+		c.addIssue("/pack_id", "is required, or session")
+		c.addIssue("/session", "is required, or pack_id")
 	}
 	if r.PackID != "" && r.Session != "" {
-		c.add("/session", "must not be given with pack_id")
+		c.addIssue("/session", "must not be given with pack_id")
 	}
-	c.short("/session", r.Session, MaxName)
-	c.size("/query", r.Query, MaxQuery)
-	c.short("/model", r.Model, MaxName)
-	c.purpose("/purpose", r.Purpose)
-	c.intRange("/budget", int64(r.Budget), 1, MaxTokenBudget)
+	c.checkShort("/session", r.Session, MaxName)
+	c.checkSize("/query", r.Query, MaxQuery)
+	c.checkShort("/model", r.Model, MaxName)
+	c.checkPurpose("/purpose", r.Purpose)
+	c.checkRange("/budget", int64(r.Budget), 1, MaxTokenBudget)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *RecoverRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	c.id("/pack_id", r.PackID)
+	c.checkAgent("/from", r.From)
+	c.checkID("/pack_id", r.PackID)
 	if len(r.ItemIDs) > 0 || len(r.Spans) == 0 {
-		c.ids("/item_ids", r.ItemIDs)
+		c.checkIDs("/item_ids", r.ItemIDs)
 	}
 	if len(r.ItemIDs)+len(r.Spans) == 0 {
-		c.add("/spans", "is required, or item_ids")
+		c.addIssue("/spans", "is required, or item_ids")
 	}
-	if len(r.Spans) > MaxItems {
-		c.add("/spans", "must have at most "+strconv.Itoa(MaxItems)+" entries")
-	}
+	c.checkCount("/spans", len(r.Spans), MaxItems, "entries")
 	for i, s := range r.Spans {
-		c.id(at("/spans", i)+"/item_id", s.ItemID)
+		c.checkID(pointerAt("/spans", i)+"/item_id", s.ItemID)
 		if s.Span.Start < 0 || s.Span.End <= s.Span.Start {
-			c.add(at("/spans", i)+"/span", "must be a range of bytes, [start, end)")
+			c.addIssue(pointerAt("/spans", i)+"/span", "must be a range of bytes, [start, end)")
 		}
 	}
-	c.purpose("/purpose", r.Purpose)
+	c.checkPurpose("/purpose", r.Purpose)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *ItemsRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
+	c.checkAgent("/from", r.From)
 	if len(r.ItemIDs) > 0 {
-		c.ids("/item_ids", r.ItemIDs)
-		if r.Session != "" || len(r.Labels) > 0 || len(r.Kinds) > 0 || r.After != "" {
-			c.add("/item_ids", "must not be given with a filter or after")
+		c.checkIDs("/item_ids", r.ItemIDs)
+		filtered := r.Session != "" || len(r.Labels)+len(r.Kinds) > 0
+		if filtered || r.After != "" {
+			c.addIssue("/item_ids", "must not be given with a filter or after")
 		}
 	}
-	c.short("/session", r.Session, MaxName)
-	c.shorts("/labels", r.Labels, MaxRefs)
-	c.kinds("/kinds", r.Kinds)
-	c.short("/after", r.After, MaxName)
-	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
-	c.purpose("/purpose", r.Purpose)
-	if r.MinPosition < 0 {
-		c.add("/min_position", "must not be negative")
-	}
+	c.checkShort("/session", r.Session, MaxName)
+	c.checkShorts("/labels", r.Labels, MaxRefs)
+	c.checkKinds("/kinds", r.Kinds)
+	c.checkShort("/after", r.After, MaxName)
+	c.checkRange("/limit", int64(r.Limit), 0, MaxLimit)
+	c.checkPurpose("/purpose", r.Purpose)
+	c.checkNotNegative("/min_position", r.MinPosition)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *StatusRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
+	c.checkAgent("/from", r.From)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *PlanRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	c.ids("/items", r.Items)
+	c.checkAgent("/from", r.From)
+	c.checkIDs("/items", r.Items)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *TemplateRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	c.template("/register", r.Register)
+	c.checkAgent("/from", r.From)
+	c.checkTemplate("/register", r.Register)
 	return c.issues
 }

@@ -11,268 +11,214 @@ import (
 // when it may be served. Zero values mean the defaults.
 func (r *ContextRequest) Validate() []Issue {
 	var c checker
-	if r.Meta.Type != "" && r.Meta.Type != MessageContextRequest {
-		c.add("/meta/type", "must be ContextRequest")
-	}
-	if r.Meta.ID != "" {
-		c.id("/meta/id", r.Meta.ID)
-	}
-	c.agent("/meta/from", r.Meta.From)
+	c.checkWord("/meta/type", r.Meta.Type, "must be ContextRequest", "", MessageContextRequest)
+	c.checkOptionalID("/meta/id", r.Meta.ID)
+	c.checkAgent("/meta/from", r.Meta.From)
 	p := &r.Payload
-	c.query(p)
-	c.intRange("/payload/limit", int64(p.Limit), 0, MaxLimit)
-	c.intRange("/payload/token_budget", int64(p.TokenBudget), 0, MaxTokenBudget)
-	if p.Tenant != "" {
-		c.token("/payload/tenant", p.Tenant)
-	}
-	c.short("/payload/session", p.Session, MaxName)
-	c.size("/payload/user_message", p.UserMessage, MaxMessage)
-	c.size("/payload/task", p.Task, MaxQuery)
-	c.short("/payload/model", p.Model, MaxName)
-	c.zone("/payload/tz", p.TZ)
-	c.positions(p)
-	if p.Purpose != "" && !validLabelValue(p.Purpose) {
-		c.add("/payload/purpose", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : @ / + -")
-	}
-	if p.Profile != "" {
-		c.token("/payload/profile", p.Profile)
-	}
-	c.unit("/payload/min_score", &p.MinScore)
+	c.checkQuery(p)
+	c.checkRange("/payload/limit", int64(p.Limit), 0, MaxLimit)
+	c.checkRange("/payload/token_budget", int64(p.TokenBudget), 0, MaxTokenBudget)
+	c.checkOptionalToken("/payload/tenant", p.Tenant)
+	c.checkShort("/payload/session", p.Session, MaxName)
+	c.checkSize("/payload/user_message", p.UserMessage, MaxMessage)
+	c.checkSize("/payload/task", p.Task, MaxQuery)
+	c.checkShort("/payload/model", p.Model, MaxName)
+	c.checkZone("/payload/tz", p.TZ)
+	c.checkPositions(p)
+	c.checkPurpose("/payload/purpose", p.Purpose)
+	c.checkOptionalToken("/payload/profile", p.Profile)
+	c.checkUnit("/payload/min_score", &p.MinScore)
 	if p.Prefer != "" && p.Prefer.Kinds() == nil {
-		c.add("/payload/prefer", "must be docs, code or history, or left out")
+		c.addIssue("/payload/prefer", "must be docs, code or history, or left out")
 	}
-	if p.Repeat != "" && p.Repeat != RepeatFull && p.Repeat != RepeatStable {
-		c.add("/payload/repeat", "must be full or stable, or left out")
-	}
-	if p.Compaction != "" && p.Compaction != CompactionAuto && p.Compaction != CompactionOff {
-		c.add("/payload/compaction", "must be auto or off, or left out")
-	}
-	c.relevance("/payload/relevance", p.Relevance)
-	c.weights(p)
-	c.intRange("/payload/max_bytes", int64(p.MaxBytes), 0, math.MaxInt32)
+	c.checkWord("/payload/repeat", string(p.Repeat), "must be full or stable, or left out", "", string(RepeatFull), string(RepeatStable))
+	c.checkWord("/payload/compaction", string(p.Compaction), "must be auto or off, or left out", "", string(CompactionAuto), string(CompactionOff))
+	c.checkRelevance("/payload/relevance", p.Relevance)
+	c.checkWeights(p)
+	c.checkRange("/payload/max_bytes", int64(p.MaxBytes), 0, math.MaxInt32)
 	return c.issues
 }
 
-// weights checks that they are within 0 and 1; what they must sum to depends on the
+// checkWeights checks that they are within 0 and 1; what they must sum to depends on the
 // profile.
-func (c *checker) weights(p *RequestPayload) {
-	if len(p.Weights) > MaxFilters {
-		c.add("/payload/weights", "must have at most "+strconv.Itoa(MaxFilters)+" weights")
-	}
+func (c *checker) checkWeights(p *RequestPayload) {
+	c.checkCount("/payload/weights", len(p.Weights), MaxFilters, "weights")
 	for _, name := range slices.Sorted(maps.Keys(p.Weights)) {
 		if w := p.Weights[name]; !(w >= 0 && w <= 1) {
-			c.add("/payload/weights/"+escapePointer(name), "must be within 0 and 1")
+			c.addIssue("/payload/weights/"+escapePointer(name), "must be within 0 and 1")
 		}
 	}
 	if l := p.Lambda; l != nil && (!(*l >= 0) || math.IsInf(*l, 0)) {
-		c.add("/payload/recency_decay_lambda", "must be 0 or more")
+		c.addIssue("/payload/recency_decay_lambda", "must be 0 or more")
 	}
 }
 
-func (c *checker) positions(p *RequestPayload) {
-	if p.AsOf < 0 {
-		c.add("/payload/as_of", "must not be negative")
-	}
-	if p.MinPosition < 0 {
-		c.add("/payload/min_position", "must not be negative")
-	}
+func (c *checker) checkPositions(p *RequestPayload) {
+	c.checkNotNegative("/payload/as_of", p.AsOf)
+	c.checkNotNegative("/payload/min_position", p.MinPosition)
 	if p.AsOf > 0 && p.MinPosition > p.AsOf {
-		c.add("/payload/min_position", "must not be after as_of")
+		c.addIssue("/payload/min_position", "must not be after as_of")
 	}
 }
 
-func (c *checker) agent(pointer string, a *Agent) {
+func (c *checker) checkAgent(pointer string, a *Agent) {
 	if a == nil {
 		return
 	}
-	c.id(pointer+"/id", a.ID)
-	c.short(pointer+"/type", a.Type, MaxName)
-	if a.SecurityLevel != "" {
-		if _, ok := ParseLevel(a.SecurityLevel); !ok {
-			c.add(pointer+"/securityLevel", "must be public, internal, confidential or restricted")
-		}
+	c.checkID(pointer+"/id", a.ID)
+	c.checkShort(pointer+"/type", a.Type, MaxName)
+	if _, ok := ParseLevel(a.SecurityLevel); !ok && a.SecurityLevel != "" {
+		c.addIssue(pointer+"/securityLevel", "must be public, internal, confidential or restricted")
 	}
-	c.shorts(pointer+"/authorizedGroups", a.Groups, MaxRefs)
-	c.shorts(pointer+"/roles", a.Roles, MaxRefs)
+	c.checkShorts(pointer+"/authorizedGroups", a.Groups, MaxRefs)
+	c.checkShorts(pointer+"/roles", a.Roles, MaxRefs)
 }
 
-func (c *checker) query(p *RequestPayload) {
+func (c *checker) checkQuery(p *RequestPayload) {
 	const pointer = "/payload/query"
 	q := &p.Query
-	switch q.Type {
-	case "", QueryKeyword, QuerySemantic, QueryGraph, QueryHybrid:
-	default:
-		c.add(pointer+"/type", "must be keyword, semantic, graph or hybrid")
+	c.checkWord(pointer+"/type", string(q.Type), "must be keyword, semantic, graph or hybrid",
+		"", string(QueryKeyword), string(QuerySemantic), string(QueryGraph), string(QueryHybrid))
+	switch {
+	case !isBlank(q.Text) || !isBlank(p.UserMessage):
+	case len(q.Vector) == 0:
+		c.addIssue(pointer+"/text", "is required: give query.text, query.vector or user_message")
+	case q.Type == QueryKeyword:
+		c.addIssue(pointer+"/text", "is required for a keyword query")
 	}
-	if isBlank(q.Text) && len(q.Vector) == 0 && isBlank(p.UserMessage) {
-		c.add(pointer+"/text", "is required: give query.text, query.vector or user_message")
-	}
-	if q.Type == QueryKeyword && isBlank(q.Text) && isBlank(p.UserMessage) && len(q.Vector) > 0 {
-		c.add(pointer+"/text", "is required for a keyword query")
-	}
-	c.size(pointer+"/text", q.Text, MaxQuery)
-	c.vector(pointer+"/vector", q.Vector)
-	c.filters(pointer+"/filters", q.Filters)
-	c.graph(pointer+"/graph", q)
+	c.checkSize(pointer+"/text", q.Text, MaxQuery)
+	c.checkVector(pointer+"/vector", q.Vector)
+	c.checkFilters(pointer+"/filters", q.Filters)
+	c.checkGraph(pointer+"/graph", q)
 }
 
-// graph checks how links are to be followed.
-func (c *checker) graph(pointer string, q *Query) {
+// checkGraph checks how links are to be followed.
+func (c *checker) checkGraph(pointer string, q *Query) {
 	g := q.Graph
 	if g == nil {
 		return
 	}
 	if q.Type == QueryKeyword || q.Type == QuerySemantic {
-		c.add(pointer, "is for graph and hybrid queries")
+		c.addIssue(pointer, "is for graph and hybrid queries")
 	}
-	c.intRange(pointer+"/hops", int64(g.Hops), 0, MaxHops)
-	c.most(pointer+"/rels", len(g.Rels))
+	c.checkRange(pointer+"/hops", int64(g.Hops), 0, MaxHops)
+	c.checkCount(pointer+"/rels", len(g.Rels), MaxRefs, "entries")
 	for i, r := range g.Rels {
 		if !validRel(r) {
-			c.add(at(pointer+"/rels", i), wantRel)
+			c.addIssue(pointerAt(pointer+"/rels", i), wantRel)
 		}
 	}
-	c.kinds(pointer+"/kinds", g.Kinds)
-	c.shorts(pointer+"/labels", g.Labels, MaxRefs)
-	c.most(pointer+"/from", len(g.From))
-	for i, id := range g.From {
-		c.id(at(pointer+"/from", i), id)
-	}
+	c.checkKinds(pointer+"/kinds", g.Kinds)
+	c.checkShorts(pointer+"/labels", g.Labels, MaxRefs)
+	c.checkCount(pointer+"/from", len(g.From), MaxRefs, "entries")
+	c.checkEachID(pointer+"/from", g.From)
 }
 
-// kinds checks a list of kinds.
-func (c *checker) kinds(pointer string, kinds []Kind) {
-	c.most(pointer, len(kinds))
+// checkKinds checks a list of kinds.
+func (c *checker) checkKinds(pointer string, kinds []Kind) {
+	c.checkCount(pointer, len(kinds), MaxRefs, "entries")
 	for i, k := range kinds {
 		if _, ok := k.Info(); !ok {
-			c.add(at(pointer, i), "is not a kind of item")
+			c.addIssue(pointerAt(pointer, i), "is not a kind of item")
 		}
 	}
 }
 
-// most refuses a list of more than MaxRefs entries.
-func (c *checker) most(pointer string, n int) {
-	if n > MaxRefs {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxRefs)+" entries")
-	}
-}
-
-// vector checks the dimensions and that every number is finite.
-func (c *checker) vector(pointer string, v []float32) {
-	if len(v) > MaxVector {
-		c.add(pointer, "must have at most "+strconv.Itoa(MaxVector)+" numbers")
-	}
+// checkVector checks the dimensions and that every number is finite.
+func (c *checker) checkVector(pointer string, v []float32) {
+	c.checkCount(pointer, len(v), MaxVector, "numbers")
 	zero := len(v) > 0
 	for i, x := range v {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			c.add(at(pointer, i), "must be a finite number")
+			c.addIssue(pointerAt(pointer, i), "must be a finite number")
 			return
 		}
 		zero = zero && x == 0
 	}
 	if zero {
-		c.add(pointer, "must not be all zeros")
+		c.addIssue(pointer, "must not be all zeros")
 	}
 }
 
-func (c *checker) size(pointer, s string, most int) {
-	if len(s) > most {
-		c.add(pointer, "must have at most "+strconv.Itoa(most)+" bytes")
-	}
+func (c *checker) checkSize(pointer, s string, most int) {
+	c.checkCount(pointer, len(s), most, "bytes")
 }
 
-func (c *checker) relevance(pointer string, r *RelevanceRequest) {
+func (c *checker) checkRelevance(pointer string, r *RelevanceRequest) {
 	if r == nil {
 		return
 	}
-	if r.Mode == "" {
-		c.add(pointer+"/mode", required)
-	}
-	c.short(pointer+"/mode", r.Mode, MaxName)
-	c.scalars(pointer+"/signals", r.Signals)
-	c.scalars(pointer+"/classification", r.Classification)
-	c.intRange(pointer+"/token_budget_remaining", int64(r.TokenBudgetRemaining), 0, math.MaxInt32)
+	c.checkPresent(pointer+"/mode", len(r.Mode))
+	c.checkShort(pointer+"/mode", r.Mode, MaxName)
+	c.checkScalars(pointer+"/signals", r.Signals)
+	c.checkScalars(pointer+"/classification", r.Classification)
+	c.checkRange(pointer+"/token_budget_remaining", int64(r.TokenBudgetRemaining), 0, math.MaxInt32)
 }
 
 // Validate returns what is wrong with the put, nil when its event may be looked at.
 func (p *PutRequest) Validate() []Issue {
 	var c checker
-	c.token("/agent", p.Agent)
+	c.checkToken("/agent", p.Agent)
 	if len(p.Event) == 0 {
-		c.add("/event", required)
+		c.addIssue("/event", required)
 	} else {
 		c.issues = append(c.issues, walkAt("/event", p.Event, objectShape)...)
 	}
-	switch ReceiptLevel(p.Wait) {
-	case "", ReceiptAccepted, ReceiptLogged, ReceiptIndexed:
-	default:
-		c.add("/wait", "must be accepted, logged or indexed")
-	}
+	c.checkWord("/wait", p.Wait, "must be accepted, logged or indexed", "", string(ReceiptAccepted), string(ReceiptLogged), string(ReceiptIndexed))
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *ReceiptRequest) Validate() []Issue {
 	var c checker
-	c.id("/id", r.ID)
-	if r.Source == "" {
-		c.add("/source", required)
-	}
-	c.short("/source", r.Source, MaxURI)
-	switch r.Level {
-	case ReceiptAccepted, ReceiptLogged, ReceiptIndexed, ReceiptProved:
-	default:
-		c.add("/level", orRequired(string(r.Level), "must be accepted, logged, indexed or proved"))
-	}
-	c.intRange("/timeout_ms", int64(r.Timeout), 0, MaxWait)
+	c.checkID("/id", r.ID)
+	c.checkPresent("/source", len(r.Source))
+	c.checkShort("/source", r.Source, MaxURI)
+	c.checkWord("/level", string(r.Level), "must be accepted, logged, indexed or proved",
+		string(ReceiptAccepted), string(ReceiptLogged), string(ReceiptIndexed), string(ReceiptProved))
+	c.checkRange("/timeout_ms", int64(r.Timeout), 0, MaxWait)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *ProveRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
+	c.checkAgent("/from", r.From)
 	switch {
 	case r.Position < 0:
-		c.add("/position", "must not be negative")
+		c.addIssue("/position", "must not be negative")
 	case r.Position == 0 && r.ID == "" && r.OldSize == 0:
-		c.add("/position", "is required: give position, source and id, or old_size")
+		c.addIssue("/position", "is required: give position, source and id, or old_size")
 	}
 	if r.ID != "" {
-		c.id("/id", r.ID)
+		c.checkID("/id", r.ID)
 		if r.Source == "" {
-			c.add("/source", "is required with id")
+			c.addIssue("/source", "is required with id")
 		}
 	}
-	c.short("/source", r.Source, MaxURI)
-	if r.OldSize < 0 {
-		c.add("/old_size", "must not be negative")
-	}
+	c.checkShort("/source", r.Source, MaxURI)
+	c.checkNotNegative("/old_size", r.OldSize)
 	return c.issues
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *EntriesRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
+	c.checkAgent("/from", r.From)
 	for i, k := range r.Kinds {
 		if !slices.Contains(LedgerKinds(), k) {
-			c.add("/kinds/"+strconv.Itoa(i), "is no kind of the ledger")
+			c.addIssue("/kinds/"+strconv.Itoa(i), "is no kind of the ledger")
 		}
 	}
 	if len(r.Kinds) > MaxRefs {
-		c.add("/kinds", "has more than "+strconv.Itoa(MaxRefs)+" values")
+		c.addIssue("/kinds", "has more than "+strconv.Itoa(MaxRefs)+" values")
 	}
-	if r.Before < 0 {
-		c.add("/before", "must not be negative")
-	}
-	if r.After < 0 {
-		c.add("/after", "must not be negative")
-	}
+	c.checkNotNegative("/before", r.Before)
+	c.checkNotNegative("/after", r.After)
 	if r.Before > 0 && r.After > 0 {
-		c.add("/after", "must not stand beside before")
+		c.addIssue("/after", "must not stand beside before")
 	}
-	c.intRange("/limit", int64(r.Limit), 0, MaxEntries)
+	c.checkRange("/limit", int64(r.Limit), 0, MaxEntries)
 	return c.issues
 }
 
@@ -281,13 +227,11 @@ func (r *PackRequest) Validate() []Issue {
 	var c checker
 	switch {
 	case r.Position < 0:
-		c.add("/position", "must not be negative")
+		c.addIssue("/position", "must not be negative")
 	case r.Position == 0 && r.PackID == "":
-		c.add("/pack_id", "is required: give pack_id or position")
+		c.addIssue("/pack_id", "is required: give pack_id or position")
 	}
-	if r.PackID != "" {
-		c.id("/pack_id", r.PackID)
-	}
-	c.agent("/from", r.From)
+	c.checkOptionalID("/pack_id", r.PackID)
+	c.checkAgent("/from", r.From)
 	return c.issues
 }

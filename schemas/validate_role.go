@@ -6,18 +6,14 @@ func (r *RoleRequest) Validate() []Issue {
 	run := RunRequest{From: r.From, RequestID: r.RequestID, Task: r.Task, Session: r.Session, Purpose: r.Purpose,
 		TokenBudget: r.TokenBudget, MinPosition: r.MinPosition, TZ: r.TZ}
 	c.issues = run.Validate()
-	c.shorts("/expose", r.Expose, MaxFilters)
-	if r.PackID != "" {
-		c.id("/pack_id", r.PackID)
-	}
-	if len(r.Withheld) > MaxItems {
-		c.add("/withheld", "must have at most 1000 entries")
-	}
+	c.checkShorts("/expose", r.Expose, MaxFilters)
+	c.checkOptionalID("/pack_id", r.PackID)
+	c.checkCount("/withheld", len(r.Withheld), MaxItems, "entries")
 	if r.Plan != nil {
-		c.plan("/plan", r.Plan)
+		c.checkPlan("/plan", r.Plan)
 	}
 	if r.Answer != nil {
-		c.answer("/answer", r.Answer)
+		c.checkAnswer("/answer", r.Answer)
 	}
 	return c.issues
 }
@@ -25,45 +21,33 @@ func (r *RoleRequest) Validate() []Issue {
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *RunRequest) Validate() []Issue {
 	var c checker
-	c.agent("/from", r.From)
-	if r.RequestID != "" {
-		c.id("/request_id", r.RequestID)
-	}
-	if isBlank(r.Task) {
-		c.add("/task", required)
-	}
-	c.size("/task", r.Task, MaxQuery)
-	c.short("/session", r.Session, MaxName)
-	c.purpose("/purpose", r.Purpose)
-	c.intRange("/token_budget", int64(r.TokenBudget), 0, MaxTokenBudget)
-	c.zone("/tz", r.TZ)
-	if r.MinPosition < 0 {
-		c.add("/min_position", "must not be negative")
-	}
+	c.checkAgent("/from", r.From)
+	c.checkOptionalID("/request_id", r.RequestID)
+	c.checkGiven("/task", r.Task)
+	c.checkSize("/task", r.Task, MaxQuery)
+	c.checkShort("/session", r.Session, MaxName)
+	c.checkPurpose("/purpose", r.Purpose)
+	c.checkRange("/token_budget", int64(r.TokenBudget), 0, MaxTokenBudget)
+	c.checkZone("/tz", r.TZ)
+	c.checkNotNegative("/min_position", r.MinPosition)
 	return c.issues
 }
 
-func (c *checker) plan(pointer string, p *RolePlan) {
+func (c *checker) checkPlan(pointer string, p *RolePlan) {
 	if len(p.Steps) == 0 {
-		c.add(pointer+"/steps", "must have a step")
+		c.addIssue(pointer+"/steps", "must have a step")
 	}
-	if len(p.Steps) > MaxFilters {
-		c.add(pointer+"/steps", "must have at most 64 entries")
-	}
+	c.checkCount(pointer+"/steps", len(p.Steps), MaxFilters, "entries")
 	for i := range p.Steps {
-		c.id(at(pointer+"/steps", i)+"/id", p.Steps[i].ID)
-		if isBlank(p.Steps[i].Question) {
-			c.add(at(pointer+"/steps", i)+"/question", required)
-		}
-		c.size(at(pointer+"/steps", i)+"/question", p.Steps[i].Question, MaxQuery)
+		c.checkID(pointerAt(pointer+"/steps", i)+"/id", p.Steps[i].ID)
+		c.checkGiven(pointerAt(pointer+"/steps", i)+"/question", p.Steps[i].Question)
+		c.checkSize(pointerAt(pointer+"/steps", i)+"/question", p.Steps[i].Question, MaxQuery)
 	}
-	c.intRange(pointer+"/token_budget", int64(p.TokenBudget), 0, MaxTokenBudget)
+	c.checkRange(pointer+"/token_budget", int64(p.TokenBudget), 0, MaxTokenBudget)
 }
 
-func (c *checker) answer(pointer string, a *RoleAnswer) {
-	c.size(pointer+"/text", a.Text, MaxMessage)
-	c.id(pointer+"/pack_id", a.PackID)
-	if len(a.Sentences) > MaxItems {
-		c.add(pointer+"/sentences", "must have at most 1000 entries")
-	}
+func (c *checker) checkAnswer(pointer string, a *RoleAnswer) {
+	c.checkSize(pointer+"/text", a.Text, MaxMessage)
+	c.checkID(pointer+"/pack_id", a.PackID)
+	c.checkCount(pointer+"/sentences", len(a.Sentences), MaxItems, "entries")
 }

@@ -45,15 +45,21 @@ var errTime = errors.New("must be a time like 2026-01-31T12:00:00Z (RFC 3339)")
 // zone up to 60, hours of one digit and commas, too. A time before year 2 is none: the beginning of year 1 stands for no time.
 func strictTime[text string | []byte](t text) bool {
 	const seconds, zone = len("2026-01-31T12:00:00"), len("+14:00")
-	if len(t) <= seconds || t[len("2026-01-31T12")] != ':' || t[seconds] == ',' || string(t[:len("2026")]) < "0002" {
+	if len(t) <= seconds || string(t[:len("2026")]) < "0002" {
 		return false
 	}
+	if t[len("2026-01-31T12")] != ':' || t[seconds] == ',' {
+		return false
+	}
+	if t[len(t)-1] == 'Z' {
+		return true
+	}
 	at := len(t) - zone
-	return t[len(t)-1] == 'Z' || at >= seconds && string(t[at+1:at+3]) < "24" && string(t[at+4:]) < "60"
+	return at >= seconds && string(t[at+1:at+3]) < "24" && string(t[at+4:]) < "60"
 }
 
-func (c *checker) zone(pointer, name string) {
+func (c *checker) checkZone(pointer, name string) {
 	if _, err := Zone(name); err != nil {
-		c.add(pointer, err.Error())
+		c.addIssue(pointer, err.Error())
 	}
 }
