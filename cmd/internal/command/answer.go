@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
@@ -45,7 +44,7 @@ Examples:
 func (c *Answer) Run(ctx context.Context, a *app.App) error {
 	var reply schemas.RunReply
 	req := schemas.RunRequest{From: c.agent(), Task: strings.Join(c.Question, " "), Purpose: c.Purpose, Session: c.Session, TZ: a.TZ, TokenBudget: c.Budget}
-	if err := client.Operation(ctx, a, "run", &req, &reply); err != nil {
+	if err := Operation(ctx, a, "run", &req, &reply); err != nil {
 		return err
 	}
 	sentences := 0

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/emitters"
 	"satchel/jetstream"
@@ -68,7 +67,7 @@ func (c *artifactPutCmd) Run(ctx context.Context, a *app.App) (err error) {
 			c.Name = filepath.Base(c.File)
 		}
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -111,7 +110,7 @@ Example:
 
 // Run reads the artifact window by window.
 func (c *artifactOpenCmd) Run(ctx context.Context, a *app.App) (err error) {
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -177,7 +176,7 @@ func (artifactRevokeCmd) Help() string {
 
 // Run revokes.
 func (c *artifactRevokeCmd) Run(ctx context.Context, a *app.App) error {
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
@@ -77,7 +76,7 @@ func (Ask) Help() string {
 
 // Request returns the request that the flags make. tz is the zone of its days.
 func (c *Ask) Request(tz string) schemas.ContextRequest {
-	zone, _ := schemas.Zone(tz) // client.Operation refuses what is none
+	zone, _ := schemas.Zone(tz) // Operation refuses what is none
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest,
 		From: c.agent()}}
 	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " "), Filters: c.filters()},
@@ -95,7 +94,7 @@ func (c *Ask) Request(tz string) schemas.ContextRequest {
 // Run asks and prints the pack with its reasons.
 func (c *Ask) Run(ctx context.Context, a *app.App) error {
 	var res schemas.ContextResult
-	if err := client.Operation(ctx, a, "request", c.Request(a.TZ), &res); err != nil {
+	if err := Operation(ctx, a, "request", c.Request(a.TZ), &res); err != nil {
 		return err
 	}
 	if err := warnUnused(ctx, a, len(res.Payload.Results)+len(res.Payload.Drop.Drops)+len(res.Payload.Drop.Denied) == 0); err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/schemas"
 )
 
@@ -36,7 +35,7 @@ func (c *Assemble) Run(ctx context.Context, a *app.App) error {
 	req := schemas.AssembleRequest{
 		From: c.agent(), Purpose: c.Purpose, Query: strings.Join(c.Question, " "), ContextTypes: c.Type, Limit: c.Limit, MaxTokens: c.Budget, Fill: c.Fill, TZ: a.TZ,
 	}
-	if err := client.Operation(ctx, a, "assemble", req, &out); err != nil {
+	if err := Operation(ctx, a, "assemble", req, &out); err != nil {
 		return err
 	}
 	return errors.Join(printFormatted(ctx, a, &out), c.check(len(out.Items)))

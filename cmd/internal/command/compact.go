@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/compaction/blob"
@@ -51,7 +50,7 @@ func (c *Compact) Run(ctx context.Context, a *app.App) error {
 	}
 	var out schemas.CompactReply
 	req := schemas.CompactRequest{From: c.agent(), Purpose: c.Purpose, PackID: c.Pack, Session: c.Session, Query: c.Query, Budget: c.Budget}
-	if err := client.Operation(ctx, a, "compact", req, &out); err != nil {
+	if err := Operation(ctx, a, "compact", req, &out); err != nil {
 		return err
 	}
 	if err := warnUnused(ctx, a, len(out.Results)+len(out.Drop.Drops)+len(out.Drop.Denied) == 0); err != nil {

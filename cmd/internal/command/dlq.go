@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/jetstream"
@@ -25,7 +24,7 @@ type Dlq struct {
 
 // DeadLetters opens the dead letters of the running server.
 func DeadLetters(ctx context.Context, a *app.App) (*jetstream.DeadLetters, func(), error) {
-	conn, err := client.DialOperator(ctx, a)
+	conn, err := DialOperator(ctx, a)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/infra/plaintext"
@@ -53,7 +52,7 @@ func (c *Dropped) Run(ctx context.Context, a *app.App) error {
 		req.ItemIDs = append(req.ItemIDs, name)
 	}
 	var out schemas.RecoverReply
-	if err := client.Operation(ctx, a, "recover", req, &out); err != nil {
+	if err := Operation(ctx, a, "recover", req, &out); err != nil {
 		return err
 	}
 	if a.JSON {
@@ -80,7 +79,7 @@ func (c *Dropped) print(a *app.App, out *schemas.RecoverReply) {
 
 // list prints the drop report.
 func (c *Dropped) list(ctx context.Context, a *app.App) error {
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -146,7 +145,7 @@ func begins(d *schemas.Drop, item *schemas.ResultItem) string {
 }
 
 // seen returns the dropped items that the principal may see now.
-func (c *Dropped) seen(ctx context.Context, conn *client.Client, report *schemas.DropReport) (map[string]*schemas.ResultItem, error) {
+func (c *Dropped) seen(ctx context.Context, conn *Client, report *schemas.DropReport) (map[string]*schemas.ResultItem, error) {
 	items := map[string]*schemas.ResultItem{}
 	var ids []string
 	for i := range report.Drops {

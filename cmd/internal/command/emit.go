@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/emitters"
@@ -57,7 +56,7 @@ func (c *Emit) Run(ctx context.Context, a *app.App) error {
 	if err := c.identify(&item); err != nil {
 		return err
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -190,7 +189,7 @@ func (c *Forget) plan(ctx context.Context, a *app.App, e *emitters.Emitter) erro
 
 // Run erases the items and prints the receipt, store by store.
 func (c *Forget) Run(ctx context.Context, a *app.App) error {
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}

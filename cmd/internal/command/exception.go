@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/jetstream"
@@ -152,7 +151,7 @@ func govern(ctx context.Context, a *app.App, req schemas.ExceptionRequest) (repl
 
 // askContext asks ctx.v1.<tenant>.<verb> and decodes the reply.
 func askContext(ctx context.Context, a *app.App, verb string, req, reply any) error {
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}

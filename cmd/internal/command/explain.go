@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/schemas"
 )
 
@@ -31,7 +30,7 @@ Example:
 func (c *Explain) Run(ctx context.Context, a *app.App) error {
 	var reply schemas.ExplainReply
 	req := schemas.ExplainRequest{From: c.agent(), PackID: c.Pack, ItemID: c.Item}
-	if err := client.Operation(ctx, a, "explain", req, &reply); err != nil {
+	if err := Operation(ctx, a, "explain", req, &reply); err != nil {
 		return nameOwner(err)
 	}
 	if a.JSON {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/emitters/gateway"
 	"satchel/emitters/gateway/oidc"
@@ -65,7 +64,7 @@ func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	if !httpclient.OnThisMachine(host) && !c.BehindTLS {
 		return config.Usagef("--addr %s is beyond this machine, where tokens would be read by others: put a proxy with TLS in front, and say --behind-tls", c.Addr)
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}

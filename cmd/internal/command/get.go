@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/schemas"
@@ -33,7 +32,7 @@ Examples:
 // Run asks for the item and prints it.
 func (c *Get) Run(ctx context.Context, a *app.App) error {
 	var out schemas.ItemsReply
-	if err := client.Operation(ctx, a, "items", schemas.ItemsRequest{From: c.agent(), Purpose: c.Purpose, ItemIDs: []string{c.Item}}, &out); err != nil {
+	if err := Operation(ctx, a, "items", schemas.ItemsRequest{From: c.agent(), Purpose: c.Purpose, ItemIDs: []string{c.Item}}, &out); err != nil {
 		return err
 	}
 	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {

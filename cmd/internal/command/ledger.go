@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/emitters"
@@ -57,7 +56,7 @@ func (c *Ledger) Run(ctx context.Context, a *app.App) error {
 		}
 		opts.Kinds = append(opts.Kinds, schemas.LedgerKind(k))
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -66,13 +65,13 @@ func (c *Ledger) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return &config.UsageError{Err: err}
 	}
-	var check *client.ProofChecker
+	var check *ProofChecker
 	if c.Verify {
-		if check, err = client.NewProofChecker(ctx, conn); err != nil {
+		if check, err = NewProofChecker(ctx, conn); err != nil {
 			return err
 		}
 	}
-	var end client.LedgerEnd
+	var end LedgerEnd
 	if !c.Follow {
 		if end, err = conn.LedgerCatchesUp(ctx); err != nil {
 			return err
@@ -146,7 +145,7 @@ func warnUnused(ctx context.Context, a *app.App, empty bool) error {
 	if !empty {
 		return nil
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}

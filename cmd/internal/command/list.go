@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
 	"satchel/schemas"
 )
@@ -31,7 +30,7 @@ func (List) Help() string {
 func (c *List) Run(ctx context.Context, a *app.App) error {
 	var out schemas.ItemsReply
 	req := schemas.ItemsRequest{From: c.agent(), Purpose: c.Purpose, Session: c.Session, Labels: c.Label, Kinds: c.Kind, Limit: c.Limit, After: c.After}
-	if err := client.Operation(ctx, a, "items", req, &out); err != nil {
+	if err := Operation(ctx, a, "items", req, &out); err != nil {
 		return err
 	}
 	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/emitters"
 	"satchel/emitters/gateway/mcp"
@@ -46,7 +45,7 @@ func (c *MCP) Run(ctx context.Context, a *app.App) error {
 	}
 	key := []byte(rand.Text() + rand.Text())
 	var mu sync.Mutex
-	var conn *client.Client
+	var conn *Client
 	var agent *emitters.Emitter
 	connected := func(ctx context.Context) (*emitters.Emitter, error) {
 		mu.Lock()
@@ -55,7 +54,7 @@ func (c *MCP) Run(ctx context.Context, a *app.App) error {
 			return agent, nil
 		}
 		var err error
-		if conn, err = client.Dial(ctx, a); err != nil {
+		if conn, err = Dial(ctx, a); err != nil {
 			return nil, fmt.Errorf("%w: %w", emitters.ErrNotConnected, err)
 		}
 		agent, err = emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.As, Labels: c.Label,

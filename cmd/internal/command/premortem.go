@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/schemas"
 )
 
@@ -32,7 +31,7 @@ func (c *Premortem) Run(ctx context.Context, a *app.App) error {
 	req := schemas.PremortemRequest{
 		From: c.agent(), Purpose: c.Purpose, Domain: c.Domain, Strategy: c.Strategy, Limit: c.Limit, MaxTokens: c.Budget,
 	}
-	if err := client.Operation(ctx, a, "premortem", req, &out); err != nil {
+	if err := Operation(ctx, a, "premortem", req, &out); err != nil {
 		return err
 	}
 	return printFormatted(ctx, a, &out)

@@ -6,7 +6,6 @@ import (
 	"text/tabwriter"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline"
 	"satchel/schemas"
@@ -46,7 +45,7 @@ func (c *Preview) request(tz string) schemas.BuildRequest {
 func (c *Preview) Run(ctx context.Context, a *app.App) error {
 	if c.Build {
 		var out schemas.BuildReply
-		if err := client.Operation(ctx, a, "build", c.request(a.TZ), &out); err != nil {
+		if err := Operation(ctx, a, "build", c.request(a.TZ), &out); err != nil {
 			return err
 		}
 		if err := previewEmpty(ctx, a, len(out.Memories) == 0, out.Truncated); err != nil {
@@ -58,7 +57,7 @@ func (c *Preview) Run(ctx context.Context, a *app.App) error {
 		return printMarkdown(a, out.Context)
 	}
 	var out schemas.PreviewReply
-	if err := client.Operation(ctx, a, "preview", c.request(a.TZ), &out); err != nil {
+	if err := Operation(ctx, a, "preview", c.request(a.TZ), &out); err != nil {
 		return err
 	}
 	if err := previewEmpty(ctx, a, len(out.MemoryIDs) == 0, out.Truncated); err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
 	"satchel/schemas"
 )
@@ -27,7 +26,7 @@ Examples:
 // Run asks and prints where log and indexes are.
 func (c *Status) Run(ctx context.Context, a *app.App) error {
 	var out schemas.StatusReply
-	if err := client.Operation(ctx, a, "status", schemas.StatusRequest{From: c.agent()}, &out); err != nil {
+	if err := Operation(ctx, a, "status", schemas.StatusRequest{From: c.agent()}, &out); err != nil {
 		return err
 	}
 	if a.JSON {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/emitters"
@@ -34,7 +33,7 @@ func (c *Trace) Run(ctx context.Context, a *app.App) error {
 	if !schemas.ValidID(c.Request) {
 		return config.Usagef("request %q: must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -", c.Request)
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}

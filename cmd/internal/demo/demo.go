@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/emitters"
 	"satchel/jetstream"
@@ -81,7 +81,7 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 		return err
 	}
 	defer nc.Close()
-	t := &runner{App: own, verbose: c.Verbose, node: n, nc: nc, client: &client.Client{NC: nc, Tenant: demoTenant, Agent: demoAgent}}
+	t := &runner{App: own, verbose: c.Verbose, node: n, nc: nc, client: &command.Client{NC: nc, Tenant: demoTenant, Agent: demoAgent}}
 	for _, step := range []func(context.Context) error{t.write, t.refuse, t.ask, t.walk, t.compact, t.sandbox, t.measure, t.prove, t.tamper, t.erase, t.follow} {
 		if err := step(ctx); err != nil {
 			return err
@@ -113,7 +113,7 @@ type runner struct {
 	verbose bool
 	node    *app.Node
 	nc      *nats.Conn
-	client  *client.Client
+	client  *command.Client
 	ids     map[string]string // item id → event id
 	last    string            // event id of the last write
 	seen    int64             // log position that the next request waits for

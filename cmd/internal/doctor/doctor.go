@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/scope"
@@ -142,7 +141,7 @@ func checkDurability(ctx context.Context, a *app.App) []app.Finding {
 
 func checkRunning(ctx context.Context, a *app.App) app.Finding {
 	f := app.Finding{Check: "running"}
-	conn, err := client.Dial(ctx, a)
+	conn, err := command.Dial(ctx, a)
 	if err != nil {
 		f.OK = errors.Is(err, app.ErrNobody)
 		f.Idle, f.Detail = f.OK, err.Error()

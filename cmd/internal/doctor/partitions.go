@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/terminal"
 	"satchel/jetstream"
 	"satchel/pipeline/store/eventlog"
@@ -27,7 +27,7 @@ func checkPartitions(ctx context.Context, a *app.App, running app.Finding) app.F
 		f.OK, f.Idle, f.Detail = true, true, "not asked: Satchel does not run"
 		return f
 	}
-	conn, err := client.DialOperator(ctx, a)
+	conn, err := command.DialOperator(ctx, a)
 	if err != nil {
 		f.OK, f.Idle, f.Detail = true, true, "not asked: "+err.Error()
 		return f

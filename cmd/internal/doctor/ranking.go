@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/terminal"
 	"satchel/schemas"
 )
@@ -117,7 +117,7 @@ var errNoEntries = errors.New("the log is empty")
 
 // preview asks for a preview and measures how long that takes. It fails with errNoEntries where the log is empty.
 func preview(ctx context.Context, a *app.App, req schemas.BuildRequest) (out schemas.PreviewReply, took time.Duration, err error) {
-	conn, err := client.Dial(ctx, a)
+	conn, err := command.Dial(ctx, a)
 	if err != nil {
 		return out, 0, err
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/schemas"
 )
 
@@ -62,8 +62,8 @@ func denied(what []string) []app.Finding {
 }
 
 // readLedgerEnd returns where the tenant's ledger ends, and the log's size after that was read.
-func readLedgerEnd(ctx context.Context, a *app.App) (end client.LedgerEnd, head int64, err error) {
-	conn, err := client.Dial(ctx, a)
+func readLedgerEnd(ctx context.Context, a *app.App) (end command.LedgerEnd, head int64, err error) {
+	conn, err := command.Dial(ctx, a)
 	if err != nil {
 		return end, 0, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/emitters"
 	"satchel/schemas"
@@ -39,7 +39,7 @@ const importChunk = 500 // items published at once
 // content, so that what is published again is stored once.
 type publisher struct {
 	a         *app.App
-	conn      *client.Client
+	conn      *command.Client
 	emitter   *emitters.Emitter
 	source    string
 	ids       []string // of the events of the items that wait, in order
@@ -59,7 +59,7 @@ func (p *publisher) New() int { return p.Published - p.Known - p.Refused() }
 
 // logHead returns the head of the log, which is empty for a tenant that has none, and false
 // where nobody answers.
-func logHead(ctx context.Context, c *client.Client) (head schemas.HeadReply, ok bool) {
+func logHead(ctx context.Context, c *command.Client) (head schemas.HeadReply, ok bool) {
 	err := c.LogCall(ctx, "head", struct{}{}, &head)
 	var typed *schemas.Error
 	return head, err == nil || errors.As(err, &typed)
@@ -67,7 +67,7 @@ func logHead(ctx context.Context, c *client.Client) (head schemas.HeadReply, ok 
 
 // newPublisher dials, and asks how much the log has. The publisher MUST be closed.
 func newPublisher(ctx context.Context, a *app.App, as Flags) (*publisher, error) {
-	conn, err := client.Dial(ctx, a)
+	conn, err := command.Dial(ctx, a)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/terminal"
 	"satchel/emitters"
@@ -29,7 +28,7 @@ const (
 // has them, had them before, or the worker refused them.
 type outcomes struct {
 	a    *app.App
-	conn *client.Client
+	conn *command.Client
 	size int64                  // of the log before the import
 	dead *jetstream.DeadLetters // nil where they cannot be read: the service is asked again
 	from uint64                 // dead letter that comes next
@@ -40,7 +39,7 @@ type outcomes struct {
 }
 
 // newOutcomes notes where the dead letters end. The outcomes MUST be closed.
-func newOutcomes(ctx context.Context, a *app.App, conn *client.Client, size int64) *outcomes {
+func newOutcomes(ctx context.Context, a *app.App, conn *command.Client, size int64) *outcomes {
 	o := &outcomes{a: a, conn: conn, size: size, done: func() {}}
 	dead, done, err := command.DeadLetters(ctx, a)
 	if err != nil {

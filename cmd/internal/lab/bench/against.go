@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/lab/measure"
@@ -54,7 +53,7 @@ type duelResult struct {
 type contender struct {
 	binary, dir string
 	proc        *process
-	conn        *client.Client
+	conn        *command.Client
 	emitter     *emitters.Emitter
 }
 
@@ -67,7 +66,7 @@ func (c *contender) open(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, c.proc.stop())
 	}
-	c.conn = &client.Client{NC: nc, Tenant: benchTenant, Agent: "bench"}
+	c.conn = &command.Client{NC: nc, Tenant: benchTenant, Agent: "bench"}
 	c.emitter, err = emitters.New(nc, emitters.Config{Tenant: benchTenant, Agent: "bench"})
 	return err
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/lab/measure"
@@ -209,13 +208,13 @@ func (b *bencher) profiled(name string, f func() error) error {
 }
 
 // dial connects over TCP, as another process would.
-func (b *bencher) dial(ctx context.Context) (*client.Client, *emitters.Emitter, error) {
+func (b *bencher) dial(ctx context.Context) (*command.Client, *emitters.Emitter, error) {
 	nc, err := jetstream.Connect(ctx, jetstream.ConnectConfig{URL: b.n.Server.ClientURL(), Name: "bench"}, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	e, err := emitters.New(nc, emitters.Config{Tenant: benchTenant, Agent: "bench"})
-	return &client.Client{NC: nc, Tenant: benchTenant, Agent: "bench"}, e, err
+	return &command.Client{NC: nc, Tenant: benchTenant, Agent: "bench"}, e, err
 }
 
 // ingest publishes the corpus in batches and waits until all of it is indexed.

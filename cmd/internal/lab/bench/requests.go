@@ -8,7 +8,6 @@ import (
 	"os"
 	"time"
 
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
 	"satchel/emitters"
 	"satchel/jetstream"
@@ -78,7 +77,7 @@ func (b *bencher) runs(ctx context.Context, from int) (latency, error) {
 }
 
 // askTimed asks over NATS and decodes the reply. It returns how long that took, in milliseconds.
-func askTimed(ctx context.Context, conn *client.Client, question string) (float64, error) {
+func askTimed(ctx context.Context, conn *command.Client, question string) (float64, error) {
 	begun := time.Now()
 	if _, err := askAs(ctx, conn, question); err != nil {
 		return 0, err
@@ -88,7 +87,7 @@ func askTimed(ctx context.Context, conn *client.Client, question string) (float6
 
 // askForStages asks the first n questions again, as an auditor, who alone is told of the stages of a request. It returns
 // the mean of each in milliseconds. For an auditor, what policy denies is searched and decided on, too.
-func askForStages(ctx context.Context, conn *client.Client, n int, question func(k int) string) (map[string]float64, error) {
+func askForStages(ctx context.Context, conn *command.Client, n int, question func(k int) string) (map[string]float64, error) {
 	stages := map[string]float64{}
 	for k := range n {
 		res, err := askAs(ctx, conn, question(k), "auditor")
@@ -103,7 +102,7 @@ func askForStages(ctx context.Context, conn *client.Client, n int, question func
 }
 
 // askAs asks in a role.
-func askAs(ctx context.Context, conn *client.Client, question string, role ...string) (res schemas.ContextResult, err error) {
+func askAs(ctx context.Context, conn *command.Client, question string, role ...string) (res schemas.ContextResult, err error) {
 	c := command.Ask{Question: []string{question}, PrincipalFlags: command.PrincipalFlags{As: "bench", Level: "restricted", Group: []string{"g1", "g2", "g3", "g4", "g5"}, Role: role, Purpose: "p6"},
 		Budget: 2000, Limit: 20, Type: schemas.QueryHybrid}
 	body, err := json.Marshal(c.Request(""))

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/importer"
@@ -67,7 +66,7 @@ func (c *Eval) runRepository(ctx context.Context, a *app.App, name string, out i
 	if err := importRepository(ctx, own, n, folder); err != nil {
 		return fmt.Errorf("import %s: %w", folder, err)
 	}
-	conn, err := client.Dial(ctx, own)
+	conn, err := command.Dial(ctx, own)
 	if err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ func importRepository(ctx context.Context, a *app.App, n *app.Node, folder strin
 }
 
 // askAll asks every question in one way: for a context pack or for an assembly.
-func (c *Eval) askAll(ctx context.Context, conn *client.Client, way string, budget int, questions []measure.Question) ([]measure.Reply, error) {
+func (c *Eval) askAll(ctx context.Context, conn *command.Client, way string, budget int, questions []measure.Question) ([]measure.Reply, error) {
 	out := make([]measure.Reply, len(questions))
 	for i := range questions {
 		q, r := &questions[i], &out[i]
