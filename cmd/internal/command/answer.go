@@ -51,15 +51,11 @@ func (c *Answer) Run(ctx context.Context, a *app.App) error {
 	if reply.Answer != nil {
 		sentences = len(reply.Answer.Sentences)
 	}
-	if err := warnUnused(ctx, a, sentences == 0); err != nil {
-		return err
-	}
-	if a.JSON {
-		return errors.Join(PrintJSON(a, reply), c.check(sentences))
-	}
-	PrintAnswer(a.Out, &reply)
-	fmt.Fprintf(a.Out, "trace    satchel trace %s\n", reply.RequestID)
-	return c.check(sentences)
+	err := printReply(a, reply, func(w io.Writer) {
+		PrintAnswer(w, &reply)
+		fmt.Fprintf(w, "trace    satchel trace %s\n", reply.RequestID)
+	})
+	return errors.Join(err, c.check(sentences))
 }
 
 // PrintAnswer prints a verified answer, what it cites, and what each role said.

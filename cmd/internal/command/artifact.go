@@ -67,29 +67,23 @@ func (c *artifactPutCmd) Run(ctx context.Context, a *app.App) (err error) {
 			c.Name = filepath.Base(c.File)
 		}
 	}
-	conn, err := Dial(ctx, a)
+	conn, e, err := dialEmitter(ctx, a, emitters.Config{Agent: c.Agent, Labels: c.Label})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label})
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
 	item := schemas.MemoryItem{ID: c.ID, Kind: schemas.Kind(c.Kind), Type: schemas.MemoryType(c.Type), Session: c.Session}
 	item, receipt, err := e.Store(ctx, item, emitters.Heavy{Content: content, MediaType: c.Media, Name: c.Name, Query: c.Query},
 		&emitters.Options{Wait: schemas.ReceiptIndexed})
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, map[string]any{"item": item, "receipt": receipt})
-	}
-	stored, _ := item.Artifact()
-	fmt.Fprintf(a.Out, "stored   %d bytes as sha256:%.16s…, %s\n", stored.Size, stored.SHA256, stored.MediaType)
-	fmt.Fprintf(a.Out, "%-8s item %s, log position %d\n", receipt.Level, item.ID, receipt.Position)
-	fmt.Fprintf(a.Out, "extract\n%s\n", indented(item.Content.Text()))
-	return nil
+	return printReply(a, map[string]any{"item": item, "receipt": receipt}, func(w io.Writer) {
+		stored, _ := item.Artifact()
+		fmt.Fprintf(w, "stored   %d bytes as sha256:%.16s…, %s\n", stored.Size, stored.SHA256, stored.MediaType)
+		fmt.Fprintf(w, "%-8s item %s, log position %d\n", receipt.Level, item.ID, receipt.Position)
+		fmt.Fprintf(w, "extract\n%s\n", indented(item.Content.Text()))
+	})
 }
 
 type artifactOpenCmd struct {
@@ -189,11 +183,9 @@ func (c *artifactRevokeCmd) Run(ctx context.Context, a *app.App) error {
 	if err := conn.Call(ctx, subject, schemas.RevokeRequest{From: c.agent(), Handle: c.Handle, ItemID: c.Item}, &reply); err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, reply)
-	}
-	fmt.Fprintf(a.Out, "revoked  what was given out until %s\n", reply.RevokedAt.Format(time.RFC3339))
-	return nil
+	return printReply(a, reply, func(w io.Writer) {
+		fmt.Fprintf(w, "revoked  what was given out until %s\n", reply.RevokedAt.Format(time.RFC3339))
+	})
 }
 
 // printArtifacts prints the handles of what a pack shows extracts of.

@@ -97,9 +97,6 @@ func (c *Ask) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "request", c.Request(a.TZ), &res); err != nil {
 		return err
 	}
-	if err := warnUnused(ctx, a, len(res.Payload.Results)+len(res.Payload.Drop.Drops)+len(res.Payload.Drop.Denied) == 0); err != nil {
-		return err
-	}
 	var err error
 	switch {
 	case a.JSON:

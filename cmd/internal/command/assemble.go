@@ -38,14 +38,11 @@ func (c *Assemble) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "assemble", req, &out); err != nil {
 		return err
 	}
-	return errors.Join(printFormatted(ctx, a, &out), c.check(len(out.Items)))
+	return errors.Join(printFormatted(a, &out), c.check(len(out.Items)))
 }
 
 // printFormatted prints the Markdown, and what was wrong beside it.
-func printFormatted(ctx context.Context, a *app.App, out *schemas.FormattedContext) error {
-	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {
-		return err
-	}
+func printFormatted(a *app.App, out *schemas.FormattedContext) error {
 	if a.JSON {
 		return PrintJSON(a, out)
 	}

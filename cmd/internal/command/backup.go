@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -182,14 +183,12 @@ func printBackup(a *app.App, dir string, made backup.Summary) error {
 	for _, h := range made.Heads {
 		out.Tenants = append(out.Tenants, BackupHead{Tenant: h.Tenant, Entries: h.Size, Root: h.Root.String()})
 	}
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	for _, t := range out.Tenants {
-		fmt.Fprintf(a.Out, "%s: %s, root %s\n", t.Tenant, terminal.Plural(int(t.Entries), "entry", "entries"), t.Root)
-	}
-	_, err := fmt.Fprintf(a.Out, "backed up to %s: %s, %s, of which %s are new\n", dir, terminal.Plural(made.Files, "file", "files"), size(made.Bytes), size(made.Written))
-	return err
+	return printReply(a, out, func(w io.Writer) {
+		for _, t := range out.Tenants {
+			fmt.Fprintf(w, "%s: %s, root %s\n", t.Tenant, terminal.Plural(int(t.Entries), "entry", "entries"), t.Root)
+		}
+		fmt.Fprintf(w, "backed up to %s: %s, %s, of which %s are new\n", dir, terminal.Plural(made.Files, "file", "files"), size(made.Bytes), size(made.Written))
+	})
 }
 
 // size says how many bytes there are.

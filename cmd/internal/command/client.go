@@ -12,6 +12,7 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/config"
+	"satchel/emitters"
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline/scope"
@@ -151,7 +152,7 @@ func (c *Client) Context(ctx context.Context, verb string, request, reply any) e
 	return c.Call(ctx, subject, request, reply)
 }
 
-// Operation dials, sends one request and hangs up.
+// Operation dials, sends one request and hangs up. Where the reply is empty it warns of a tenant without memories.
 func Operation(ctx context.Context, a *app.App, verb string, request, reply any) error {
 	if _, err := a.Zone(); err != nil {
 		return err
@@ -164,7 +165,44 @@ func Operation(ctx context.Context, a *app.App, verb string, request, reply any)
 	if err := conn.Used(ctx); err != nil {
 		return err
 	}
-	return conn.Context(ctx, verb, request, reply)
+	if err := conn.Context(ctx, verb, request, reply); err != nil || !isEmpty(reply) {
+		return err
+	}
+	return warnUnused(ctx, a)
+}
+
+// isEmpty reports whether a reply shows nothing, nor says that something was left out of it.
+func isEmpty(reply any) bool {
+	switch r := reply.(type) {
+	case *schemas.ContextResult:
+		return len(r.Payload.Results)+len(r.Payload.Drop.Drops)+len(r.Payload.Drop.Denied) == 0
+	case *schemas.CompactReply:
+		return len(r.Results)+len(r.Drop.Drops)+len(r.Drop.Denied) == 0
+	case *schemas.SearchReply:
+		return len(r.Results) == 0
+	case *schemas.ItemsReply:
+		return len(r.Items) == 0
+	case *schemas.FormattedContext:
+		return len(r.Items) == 0
+	case *schemas.RunReply:
+		return r.Answer == nil || len(r.Answer.Sentences) == 0
+	}
+	return false
+}
+
+// dialEmitter dials, and returns an emitter for the settings' tenant as well. The caller MUST close the connection.
+func dialEmitter(ctx context.Context, a *app.App, as emitters.Config) (*Client, *emitters.Emitter, error) {
+	conn, err := Dial(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	as.Tenant = a.Tenant
+	e, err := emitters.New(conn.NC, as)
+	if err != nil {
+		conn.Close()
+		return nil, nil, &config.UsageError{Err: err}
+	}
+	return conn, e, nil
 }
 
 // Used refuses to ask a tenant that has no log: the answer would be the first entry of one,

@@ -53,15 +53,18 @@ func (c *Compact) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "compact", req, &out); err != nil {
 		return err
 	}
-	if err := warnUnused(ctx, a, len(out.Results)+len(out.Drop.Drops)+len(out.Drop.Denied) == 0); err != nil {
-		return err
+	err := printReply(a, out, func(w io.Writer) { printCompacted(w, &out) })
+	if !a.JSON {
+		printWarnings(a, out.Warnings)
 	}
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	fmt.Fprintln(a.Out, strings.TrimRight(out.Text, "\n"))
-	fmt.Fprintln(a.Out)
-	fmt.Fprintf(a.Out, "shown    %s, %d of %d tokens\n", terminal.Plural(len(out.Results), "item", "items"), out.Compacted.TokenActual, out.Compacted.TokenBudget)
+	return err
+}
+
+// printCompacted prints the smaller pack, and what it leaves out.
+func printCompacted(w io.Writer, out *schemas.CompactReply) {
+	fmt.Fprintln(w, strings.TrimRight(out.Text, "\n"))
+	fmt.Fprintln(w)
+	fmt.Fprintf(w, "shown    %s, %d of %d tokens\n", terminal.Plural(len(out.Results), "item", "items"), out.Compacted.TokenActual, out.Compacted.TokenBudget)
 	parts := 0
 	for _, section := range out.Compacted.Sections {
 		for _, item := range section.Items {
@@ -70,13 +73,11 @@ func (c *Compact) Run(ctx context.Context, a *app.App) error {
 			}
 		}
 	}
-	fmt.Fprintf(a.Out, "saved    %d tokens: %s left out, %s shown in part\n", out.Drop.TokenSavings, terminal.Plural(len(out.Drop.DroppedItemIDs), "item", "items"), terminal.Plural(parts, "item", "items"))
+	fmt.Fprintf(w, "saved    %d tokens: %s left out, %s shown in part\n", out.Drop.TokenSavings, terminal.Plural(len(out.Drop.DroppedItemIDs), "item", "items"), terminal.Plural(parts, "item", "items"))
 	for _, s := range out.Summaries {
-		fmt.Fprintf(a.Out, "kept     %s, of %s, from %d, %d tokens, entry %d\n", s.ID, s.Level, len(s.Links), s.Tokens, s.Position)
+		fmt.Fprintf(w, "kept     %s, of %s, from %d, %d tokens, entry %d\n", s.ID, s.Level, len(s.Links), s.Tokens, s.Position)
 	}
-	fmt.Fprintf(a.Out, "proof    pack %s is entry %d of the log\n", out.Compacted.ID, out.Positions.Pack)
-	printWarnings(a, out.Warnings)
-	return nil
+	fmt.Fprintf(w, "proof    pack %s is entry %d of the log\n", out.Compacted.ID, out.Positions.Pack)
 }
 
 // file summarises a file as a stream.

@@ -2,7 +2,7 @@ package command
 
 import (
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"satchel/cmd/internal/app"
 )
@@ -25,12 +25,9 @@ func (Config) Run(a *app.App) error {
 	}
 	printWarnings(a, a.SettingWarnings())
 	list := a.Effective()
-	if a.JSON {
-		return PrintJSON(a, list)
-	}
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
-	for _, s := range list {
-		fmt.Fprintf(w, "--%s\t%s\t%s\t%s\n", s.Name, s.Env, s.Value, s.Help)
-	}
-	return w.Flush()
+	return printTable(a, list, func(w io.Writer) {
+		for _, s := range list {
+			fmt.Fprintf(w, "--%s\t%s\t%s\t%s\n", s.Name, s.Env, s.Value, s.Help)
+		}
+	})
 }

@@ -54,15 +54,11 @@ func (c *Console) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	address := strings.TrimSuffix(base.String(), "/") + link.Path
-	if a.JSON {
-		return PrintJSON(a, map[string]any{
-			"url": address, "tenant": link.Tenant, "principal": link.Principal, "seconds": link.Seconds,
-		})
-	}
-	fmt.Fprintln(a.Out, address)
-	fmt.Fprintf(a.Err, "for principal %s in tenant %s; it works once, within %d seconds\n",
-		link.Principal, link.Tenant, link.Seconds)
-	return nil
+	reply := map[string]any{"url": address, "tenant": link.Tenant, "principal": link.Principal, "seconds": link.Seconds}
+	return printReply(a, reply, func(w io.Writer) {
+		fmt.Fprintln(w, address)
+		fmt.Fprintf(a.Err, "for principal %s in tenant %s; it works once, within %d seconds\n", link.Principal, link.Tenant, link.Seconds)
+	})
 }
 
 // token reads the token.

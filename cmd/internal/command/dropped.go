@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -55,12 +56,8 @@ func (c *Dropped) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "recover", req, &out); err != nil {
 		return err
 	}
-	if a.JSON {
-		if err := PrintJSON(a, out); err != nil {
-			return err
-		}
-	} else {
-		c.print(a, &out)
+	if err := printReply(a, out, func(w io.Writer) { printRecovered(a, w, &out) }); err != nil {
+		return err
 	}
 	if len(out.Results) == 0 && len(out.Missing) > 0 {
 		return config.Usagef("pack %s: nothing that was named may come back", c.Pack)
@@ -68,12 +65,12 @@ func (c *Dropped) Run(ctx context.Context, a *app.App) error {
 	return nil
 }
 
-func (c *Dropped) print(a *app.App, out *schemas.RecoverReply) {
+func printRecovered(a *app.App, w io.Writer, out *schemas.RecoverReply) {
 	for _, r := range out.Results {
 		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(plaintext.Shown(r.Said()), "\n"))
 	}
 	for _, id := range out.Missing {
-		fmt.Fprintf(a.Out, "%s: it may not come back: not named, denied, changed or erased\n", id)
+		fmt.Fprintf(w, "%s: it may not come back: not named, denied, changed or erased\n", id)
 	}
 }
 

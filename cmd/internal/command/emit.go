@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -56,34 +57,29 @@ func (c *Emit) Run(ctx context.Context, a *app.App) error {
 	if err := c.identify(&item); err != nil {
 		return err
 	}
-	conn, err := Dial(ctx, a)
+	conn, e, err := dialEmitter(ctx, a, emitters.Config{Agent: c.Agent, Labels: c.Label, Roles: c.Role, Sandbox: true})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label, Roles: c.Role, Sandbox: true})
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
 	r, err := e.Remember(ctx, item, &emitters.Options{EventID: c.EventID, Wait: schemas.ReceiptLevel(c.Wait)})
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, struct {
-			Item string `json:"item"`
-			schemas.Receipt
-		}{item.ID, r})
-	}
-	fmt.Fprintf(a.Out, "%s: item %s (event %s)", r.Level, item.ID, r.ID)
-	if r.Position > 0 {
-		fmt.Fprintf(a.Out, ", log position %d, leaf %.16s…", r.Position, r.Leaf)
-	}
-	fmt.Fprintln(a.Out)
-	for _, w := range r.Warnings {
-		fmt.Fprintln(a.Err, "warning:", w)
-	}
-	return nil
+	reply := struct {
+		Item string `json:"item"`
+		schemas.Receipt
+	}{item.ID, r}
+	return printReply(a, reply, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: item %s (event %s)", r.Level, item.ID, r.ID)
+		if r.Position > 0 {
+			fmt.Fprintf(w, ", log position %d, leaf %.16s…", r.Position, r.Leaf)
+		}
+		fmt.Fprintln(w)
+		for _, warning := range r.Warnings {
+			fmt.Fprintln(a.Err, "warning:", warning)
+		}
+	})
 }
 
 // identify fills in time and id. An event id makes sense only with an event that says
@@ -179,25 +175,19 @@ func (c *Forget) plan(ctx context.Context, a *app.App, e *emitters.Emitter) erro
 	if err != nil {
 		return c.Explain(err)
 	}
-	if a.JSON {
-		return PrintJSON(a, p)
-	}
-	fmt.Fprintf(a.Out, "would erase %s, with %s, %s and %s; nothing was erased\n", terminal.Excerpt(strings.Join(p.Items, ", "), 400),
-		terminal.Plural(len(p.Summaries), "summary", "summaries"), terminal.Plural(p.Packs, "pack", "packs"), terminal.Plural(p.Artifacts, "artifact", "artifacts"))
-	return nil
+	return printReply(a, p, func(w io.Writer) {
+		fmt.Fprintf(w, "would erase %s, with %s, %s and %s; nothing was erased\n", terminal.Excerpt(strings.Join(p.Items, ", "), 400),
+			terminal.Plural(len(p.Summaries), "summary", "summaries"), terminal.Plural(p.Packs, "pack", "packs"), terminal.Plural(p.Artifacts, "artifact", "artifacts"))
+	})
 }
 
 // Run erases the items and prints the receipt, store by store.
 func (c *Forget) Run(ctx context.Context, a *app.App) error {
-	conn, err := Dial(ctx, a)
+	conn, e, err := dialEmitter(ctx, a, emitters.Config{Agent: c.Agent, Roles: c.Role})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Roles: c.Role})
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
 	if c.DryRun {
 		return c.plan(ctx, a, e)
 	}
@@ -205,31 +195,29 @@ func (c *Forget) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return c.Explain(err)
 	}
-	if a.JSON {
-		return PrintJSON(a, r)
-	}
-	fmt.Fprintf(a.Out, "erased %s: %s, %s\n", strings.Join(r.Items, ", "), terminal.Plural(len(r.Positions), "log entry", "log entries"), terminal.Plural(len(r.Packs), "pack", "packs"))
-	if r.Reason != "" {
-		fmt.Fprintf(a.Out, "  because %s\n", r.Reason)
-	}
-	if len(r.Holds) > 0 {
-		fmt.Fprintf(a.Out, "  released before: legal hold %s\n", strings.Join(r.Holds, ", "))
-	}
-	for _, s := range r.Stores {
-		left := "nothing left"
-		switch {
-		case s.Kept > 0:
-			left = fmt.Sprintf("kept %d: other items have the same content", s.Kept)
-		case s.Undecided > 0:
-			left = fmt.Sprintf("undecided %d: dead letters that do not name their items; see satchel dlq ls", s.Undecided)
-		case len(s.Missing) > 0:
-			left = fmt.Sprintf("older bytes stay on the disk while partition %s stands still; another receipt follows; see satchel doctor", strings.Join(s.Missing, ", "))
-		case !s.Absent:
-			left = "NOT CONFIRMED EMPTY"
+	return printReply(a, r, func(w io.Writer) {
+		fmt.Fprintf(w, "erased %s: %s, %s\n", strings.Join(r.Items, ", "), terminal.Plural(len(r.Positions), "log entry", "log entries"), terminal.Plural(len(r.Packs), "pack", "packs"))
+		if r.Reason != "" {
+			fmt.Fprintf(w, "  because %s\n", r.Reason)
 		}
-		fmt.Fprintf(a.Out, "  %-15s removed %d, %s\n", s.Store, s.Removed, left)
-	}
-	return nil
+		if len(r.Holds) > 0 {
+			fmt.Fprintf(w, "  released before: legal hold %s\n", strings.Join(r.Holds, ", "))
+		}
+		for _, s := range r.Stores {
+			left := "nothing left"
+			switch {
+			case s.Kept > 0:
+				left = fmt.Sprintf("kept %d: other items have the same content", s.Kept)
+			case s.Undecided > 0:
+				left = fmt.Sprintf("undecided %d: dead letters that do not name their items; see satchel dlq ls", s.Undecided)
+			case len(s.Missing) > 0:
+				left = fmt.Sprintf("older bytes stay on the disk while partition %s stands still; another receipt follows; see satchel doctor", strings.Join(s.Missing, ", "))
+			case !s.Absent:
+				left = "NOT CONFIRMED EMPTY"
+			}
+			fmt.Fprintf(w, "  %-15s removed %d, %s\n", s.Store, s.Removed, left)
+		}
+	})
 }
 
 // erase erases the items, or waits for an erasure that was begun.

@@ -157,12 +157,10 @@ func (c *Evidence) sample(ctx context.Context, a *app.App, src evidence.Source) 
 	if err := c.save(file); err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, Sampled{File: c.Out, Tenant: a.Tenant, Packs: packs})
-	}
-	_, err = fmt.Fprintf(a.Out, "%s of %s written to %s: write yes or no into the column \"relevant\", then run satchel evidence --ratings\n",
-		terminal.Plural(packs, "pack", "packs"), a.Tenant, c.Out)
-	return err
+	return printReply(a, Sampled{File: c.Out, Tenant: a.Tenant, Packs: packs}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s of %s written to %s: write yes or no into the column \"relevant\", then run satchel evidence --ratings\n",
+			terminal.Plural(packs, "pack", "packs"), a.Tenant, c.Out)
+	})
 }
 
 // Sampled is what evidence --sample prints.
@@ -183,12 +181,10 @@ func (c *Evidence) rate(a *app.App) (err error) {
 	if err != nil {
 		return &config.UsageError{Err: err}
 	}
-	if a.JSON {
-		err = PrintJSON(a, r)
-	} else {
-		_, err = fmt.Fprintf(a.Out, "%d of %s rated in %s: %d relevant, %.0f %% (95 %% interval %.0f to %.0f %%)\n",
+	err = printReply(a, r, func(w io.Writer) {
+		fmt.Fprintf(w, "%d of %s rated in %s: %d relevant, %.0f %% (95 %% interval %.0f to %.0f %%)\n",
 			r.Rated, terminal.Plural(r.Items, "item", "items"), terminal.Plural(r.Packs, "pack", "packs"), r.Relevant, 100*r.Share, 100*r.Low, 100*r.High)
-	}
+	})
 	if err == nil && !r.Good() {
 		err = &FoundError{What: fmt.Sprintf("fewer than %.0f %% of the rated items are relevant", 100*r.Wanted)}
 	}
@@ -244,18 +240,16 @@ func (c *Evidence) check(a *app.App) error {
 
 func (c *Evidence) print(a *app.App, path, what string, sum evidence.Summary) error {
 	out := Proved{File: path, Tenant: sum.Tenant, Origin: sum.Origin, Size: sum.Head.Size, Packs: sum.Packs, Entries: sum.Entries, Files: sum.Files, Key: sum.Key}
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	proved := fmt.Sprintf("%s and %s of %s, in a log of %s", terminal.Plural(out.Packs, "pack", "packs"), terminal.Plural(out.Entries, "entry", "entries"), out.Tenant,
-		terminal.Plural(int(out.Size), "entry", "entries"))
-	if c.Verify == "" {
-		_, err := fmt.Fprintf(a.Out, "%s, %s %s\n", proved, what, path)
-		return err
-	}
-	fmt.Fprintf(a.Out, "%s %s %s\nsigned by %s\n", path, what, proved, out.Key)
-	if c.Key == "" {
-		fmt.Fprintln(a.Out, "that key is from the file itself: compare it with one that you know, or name it with --key")
-	}
-	return nil
+	return printReply(a, out, func(w io.Writer) {
+		proved := fmt.Sprintf("%s and %s of %s, in a log of %s", terminal.Plural(out.Packs, "pack", "packs"), terminal.Plural(out.Entries, "entry", "entries"), out.Tenant,
+			terminal.Plural(int(out.Size), "entry", "entries"))
+		if c.Verify == "" {
+			fmt.Fprintf(w, "%s, %s %s\n", proved, what, path)
+			return
+		}
+		fmt.Fprintf(w, "%s %s %s\nsigned by %s\n", path, what, proved, out.Key)
+		if c.Key == "" {
+			fmt.Fprintln(w, "that key is from the file itself: compare it with one that you know, or name it with --key")
+		}
+	})
 }

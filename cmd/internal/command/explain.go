@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"satchel/cmd/internal/app"
 	"satchel/schemas"
@@ -33,17 +34,15 @@ func (c *Explain) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "explain", req, &reply); err != nil {
 		return nameOwner(err)
 	}
-	if a.JSON {
-		return PrintJSON(a, reply)
-	}
-	fmt.Fprintln(a.Out, reply.Explanation)
-	if reply.Change != "" {
-		fmt.Fprintln(a.Out, reply.Change)
-	}
-	if reply.Verdict != nil {
-		fmt.Fprintf(a.Out, "policy   verdict %s: allow %t\n", reply.Verdict.ID, reply.Verdict.Allow)
-	}
-	return nil
+	return printReply(a, reply, func(w io.Writer) {
+		fmt.Fprintln(w, reply.Explanation)
+		if reply.Change != "" {
+			fmt.Fprintln(w, reply.Change)
+		}
+		if reply.Verdict != nil {
+			fmt.Fprintf(w, "policy   verdict %s: allow %t\n", reply.Verdict.ID, reply.Verdict.Allow)
+		}
+	})
 }
 
 // nameOwner says, where policy denies a pack, whom it lets open it.

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -229,12 +230,10 @@ func (c *tokenAddCmd) Run(a *app.App) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, map[string]any{"token": secret, "entry": entry})
-	}
-	fmt.Fprintln(a.Out, secret)
-	fmt.Fprintf(a.Err, "token %s of principal %s in tenant %s, for the gateway that reads %s; it is shown only now\n", entry.ID, entry.Principal, entry.Tenant, path)
-	return nil
+	return printReply(a, map[string]any{"token": secret, "entry": entry}, func(w io.Writer) {
+		fmt.Fprintln(w, secret)
+		fmt.Fprintf(a.Err, "token %s of principal %s in tenant %s, for the gateway that reads %s; it is shown only now\n", entry.ID, entry.Principal, entry.Tenant, path)
+	})
 }
 
 type tokenLsCmd struct{ tokenFlags }
@@ -248,17 +247,15 @@ func (c *tokenLsCmd) Run(a *app.App) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, list)
-	}
-	for _, t := range list {
-		until := "always"
-		if !t.Expires.IsZero() {
-			until = "until " + t.Expires.Format(time.RFC3339)
+	return printReply(a, list, func(w io.Writer) {
+		for _, t := range list {
+			until := "always"
+			if !t.Expires.IsZero() {
+				until = "until " + t.Expires.Format(time.RFC3339)
+			}
+			fmt.Fprintf(w, "%-16s %s/%s  %s  %s  %s\n", t.ID, t.Tenant, t.Principal, t.Clearance, strings.Join(t.Scopes, ","), until)
 		}
-		fmt.Fprintf(a.Out, "%-16s %s/%s  %s  %s  %s\n", t.ID, t.Tenant, t.Principal, t.Clearance, strings.Join(t.Scopes, ","), until)
-	}
-	return nil
+	})
 }
 
 type tokenRevokeCmd struct {

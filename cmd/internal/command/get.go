@@ -35,9 +35,6 @@ func (c *Get) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "items", schemas.ItemsRequest{From: c.agent(), Purpose: c.Purpose, ItemIDs: []string{c.Item}}, &out); err != nil {
 		return err
 	}
-	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {
-		return err
-	}
 	if len(out.Dropped) > 0 {
 		return config.Usagef("item %q is left out: %s", c.Item, why(&out.Dropped[0]))
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -86,31 +87,25 @@ func (c *holdReleaseCmd) Run(ctx context.Context, a *app.App) error {
 // askHolds asks and prints the holds of the reply.
 func askHolds(ctx context.Context, a *app.App, req schemas.HoldRequest) error {
 	var reply schemas.HoldReply
-	if err := askContext(ctx, a, "hold", req, &reply); err != nil {
+	if err := govern(ctx, a, "hold", req, &reply); err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, reply.Holds)
-	}
-	if len(reply.Holds) == 0 {
-		fmt.Fprintln(a.Out, "no legal holds: policy alone says what may be erased")
-	}
-	for i := range reply.Holds {
-		h := &reply.Holds[i]
-		fmt.Fprintf(a.Out, "%s\n      because %s; placed by %s at position %d\n",
-			DescribeHold(h), h.Reason, h.Principal, h.Position)
-		if !h.Live {
-			fmt.Fprintf(a.Out, "      released by %s%s\n", h.ReleasedBy, because(h.ReleaseReason))
+	return printReply(a, reply.Holds, func(w io.Writer) {
+		if len(reply.Holds) == 0 {
+			fmt.Fprintln(w, "no legal holds: policy alone says what may be erased")
 		}
-	}
-	return nil
-}
-
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return " because " + reason
+		for i := range reply.Holds {
+			h := &reply.Holds[i]
+			fmt.Fprintf(w, "%s\n      because %s; placed by %s at position %d\n", DescribeHold(h), h.Reason, h.Principal, h.Position)
+			switch {
+			case h.Live:
+			case h.ReleaseReason == "":
+				fmt.Fprintf(w, "      released by %s\n", h.ReleasedBy)
+			default:
+				fmt.Fprintf(w, "      released by %s because %s\n", h.ReleasedBy, h.ReleaseReason)
+			}
+		}
+	})
 }
 
 // DescribeHold says in one line what a hold keeps and how it stands, without the reason.

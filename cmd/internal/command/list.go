@@ -33,9 +33,6 @@ func (c *List) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "items", req, &out); err != nil {
 		return err
 	}
-	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {
-		return err
-	}
 	if a.JSON {
 		return PrintJSON(a, out)
 	}

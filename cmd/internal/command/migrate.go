@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -205,15 +206,13 @@ func finishMigration(ctx context.Context, a *app.App, target *app.App) (err erro
 }
 
 func printMigrated(a *app.App, results []migrated, copied, all time.Duration, to string) error {
-	if a.JSON {
-		return PrintJSON(a, results)
-	}
-	total := int64(0)
-	for _, r := range results {
-		fmt.Fprintf(a.Out, "%s: %s, heads equal, root %s, index digest %s\n", r.Tenant, terminal.Plural(int(r.Entries), "entry", "entries"), r.Root, r.Digest)
-		total += r.Entries
-	}
-	_, err := fmt.Fprintf(a.Out, "%s copied in %.1f s, indexed and verified in %.1f s; from now on set DATABASE_URL=%s\n",
-		terminal.Plural(int(total), "entry", "entries"), copied.Seconds(), (all - copied).Seconds(), config.Mask(to))
-	return err
+	return printReply(a, results, func(w io.Writer) {
+		total := int64(0)
+		for _, r := range results {
+			fmt.Fprintf(w, "%s: %s, heads equal, root %s, index digest %s\n", r.Tenant, terminal.Plural(int(r.Entries), "entry", "entries"), r.Root, r.Digest)
+			total += r.Entries
+		}
+		fmt.Fprintf(w, "%s copied in %.1f s, indexed and verified in %.1f s; from now on set DATABASE_URL=%s\n",
+			terminal.Plural(int(total), "entry", "entries"), copied.Seconds(), (all - copied).Seconds(), config.Mask(to))
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -39,22 +40,20 @@ func (c *policyTestCmd) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return &config.UsageError{Err: err}
 	}
-	if a.JSON {
-		if err := PrintJSON(a, report); err != nil {
-			return err
-		}
-	} else {
+	err = printReply(a, report, func(w io.Writer) {
 		for _, t := range report.Tests {
 			if !t.Passed {
-				fmt.Fprintf(a.Out, "NO   %s  %s:%d  %s\n", t.Name, t.File, t.Line, t.Error)
+				fmt.Fprintf(w, "NO   %s  %s:%d  %s\n", t.Name, t.File, t.Line, t.Error)
 			}
 		}
-		fmt.Fprintf(a.Out, "%d tests, %d failed, %.1f %% of the bundle covered\n", len(report.Tests), report.Failed, report.Coverage)
+		fmt.Fprintf(w, "%d tests, %d failed, %.1f %% of the bundle covered\n", len(report.Tests), report.Failed, report.Coverage)
 		for _, missed := range report.Missed {
-			fmt.Fprintf(a.Out, "not covered: %s\n", missed)
+			fmt.Fprintf(w, "not covered: %s\n", missed)
 		}
-	}
+	})
 	switch {
+	case err != nil:
+		return err
 	case report.Failed > 0:
 		return &FoundError{What: fmt.Sprintf("%d of %d policy tests fail", report.Failed, len(report.Tests))}
 	case len(report.Tests) == 0:
@@ -89,14 +88,12 @@ func (c *policyShowCmd) Run(a *app.App) error {
 			return err
 		}
 		texts[name] = string(raw)
-		if !a.JSON {
-			fmt.Fprintf(a.Out, "# ---- %s ----\n%s\n", name, raw)
+	}
+	return printReply(a, texts, func(w io.Writer) {
+		for _, name := range names {
+			fmt.Fprintf(w, "# ---- %s ----\n%s\n", name, texts[name])
 		}
-	}
-	if a.JSON {
-		return PrintJSON(a, texts)
-	}
-	return nil
+	})
 }
 
 // write copies the bundle into a folder.
@@ -107,11 +104,9 @@ func (c *policyShowCmd) write(a *app.App, bundle fs.FS) error {
 	if err := os.CopyFS(c.Out, bundle); err != nil {
 		return fmt.Errorf("write bundle: %w", err)
 	}
-	if a.JSON {
-		return PrintJSON(a, map[string]string{"folder": c.Out})
-	}
-	fmt.Fprintf(a.Out, "written to %s; try it with: satchel policy test --bundle %s\n", c.Out, c.Out)
-	return nil
+	return printReply(a, map[string]string{"folder": c.Out}, func(w io.Writer) {
+		fmt.Fprintf(w, "written to %s; try it with: satchel policy test --bundle %s\n", c.Out, c.Out)
+	})
 }
 
 type policyExplainCmd struct {
@@ -202,10 +197,11 @@ func (c *policyExplainCmd) Run(ctx context.Context, a *app.App) error {
 			answer.Shown = &record.Content
 		}
 	}
-	if a.JSON {
-		return PrintJSON(a, answer)
+	shown, err := json.Marshal(answer.Shown)
+	if err != nil {
+		return err
 	}
-	return answer.print(a)
+	return printReply(a, answer, func(w io.Writer) { answer.print(w, shown) })
 }
 
 // record reads the item from the command line or the store.
@@ -230,38 +226,33 @@ func (c *policyExplainCmd) record(ctx context.Context, a *app.App, s scope.Scope
 	return &schemas.Record{MemoryItem: m, Facets: m.Facets()}, nil
 }
 
-func (p *PolicyAnswer) print(a *app.App) error {
+func (p *PolicyAnswer) print(w io.Writer, shown []byte) {
 	verdict := "denied"
 	if p.Allow {
 		verdict = "allowed"
 	}
-	fmt.Fprintf(a.Out, "%s  item %s, action %s, for %s (%s)\n", verdict, p.Item, p.Action, p.Principal.ID, schemas.Level(p.Principal.Level))
-	fmt.Fprintf(a.Out, "reason    %s\n", p.Reason)
+	fmt.Fprintf(w, "%s  item %s, action %s, for %s (%s)\n", verdict, p.Item, p.Action, p.Principal.ID, schemas.Level(p.Principal.Level))
+	fmt.Fprintf(w, "reason    %s\n", p.Reason)
 	if p.File != "" {
-		fmt.Fprintf(a.Out, "rule      %s, line %d\n", p.File, p.Line)
+		fmt.Fprintf(w, "rule      %s, line %d\n", p.File, p.Line)
 		for line := range strings.Lines(p.Rule + "\n") {
-			fmt.Fprintf(a.Out, "            %s", line)
+			fmt.Fprintf(w, "            %s", line)
 		}
 	}
-	fmt.Fprintf(a.Out, "revision  %s\n", p.Revision)
+	fmt.Fprintf(w, "revision  %s\n", p.Revision)
 	for _, path := range p.Redact {
-		fmt.Fprintf(a.Out, "redacted  %s\n", path)
+		fmt.Fprintf(w, "redacted  %s\n", path)
 	}
 	if o := p.Obligations; o.PII != "" {
-		fmt.Fprintf(a.Out, "masked    %s: %s\n", o.PII, strings.Join(o.Types, ", "))
+		fmt.Fprintf(w, "masked    %s: %s\n", o.PII, strings.Join(o.Types, ", "))
 	}
 	if n := p.Obligations.Summarise; n > 0 {
-		fmt.Fprintf(a.Out, "extract   of at most %d tokens\n", n)
+		fmt.Fprintf(w, "extract   of at most %d tokens\n", n)
 	}
-	for _, w := range p.Warnings {
-		fmt.Fprintf(a.Out, "warning   %s\n", w)
+	for _, warning := range p.Warnings {
+		fmt.Fprintf(w, "warning   %s\n", warning)
 	}
 	if p.Shown != nil {
-		shown, err := json.Marshal(p.Shown)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(a.Out, "shown     %s\n", shown)
+		fmt.Fprintf(w, "shown     %s\n", shown)
 	}
-	return nil
 }

@@ -34,5 +34,5 @@ func (c *Premortem) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "premortem", req, &out); err != nil {
 		return err
 	}
-	return printFormatted(ctx, a, &out)
+	return printFormatted(a, &out)
 }

@@ -3,7 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/terminal"
@@ -63,19 +63,16 @@ func (c *Preview) Run(ctx context.Context, a *app.App) error {
 	if err := previewEmpty(ctx, a, len(out.MemoryIDs) == 0, out.Truncated); err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	fmt.Fprintf(a.Out, "%s: %s, %d of %d tokens (%.1f %%), ranked by %s", out.Template, terminal.Plural(len(out.MemoryIDs), "memory", "memories"), out.TokenCount, c.Budget, out.BudgetUsed, rankedBy(c.Ranker))
-	if out.Truncated {
-		fmt.Fprint(a.Out, ", more than fit")
-	}
-	fmt.Fprintln(a.Out)
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
-	for i, id := range out.MemoryIDs {
-		fmt.Fprintf(w, "%d.\t%s\t%.3f\n", i+1, terminal.Excerpt(id, 128), out.RankingScores[id])
-	}
-	return w.Flush()
+	return printTable(a, out, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %s, %d of %d tokens (%.1f %%), ranked by %s", out.Template, terminal.Plural(len(out.MemoryIDs), "memory", "memories"), out.TokenCount, c.Budget, out.BudgetUsed, rankedBy(c.Ranker))
+		if out.Truncated {
+			fmt.Fprint(w, ", more than fit")
+		}
+		fmt.Fprintln(w)
+		for i, id := range out.MemoryIDs {
+			fmt.Fprintf(w, "%d.\t%s\t%.3f\n", i+1, terminal.Excerpt(id, 128), out.RankingScores[id])
+		}
+	})
 }
 
 // previewEmpty says why there is nothing in a text that is empty.
@@ -86,7 +83,10 @@ func previewEmpty(ctx context.Context, a *app.App, empty, truncated bool) error 
 	case empty:
 		printWarnings(a, []string{"nothing was found that this principal may see"})
 	}
-	return warnUnused(ctx, a, empty && !truncated)
+	if !empty || truncated {
+		return nil
+	}
+	return warnUnused(ctx, a)
 }
 
 // rankedBy is a ranker's name and, of a built-in one that weighs several things, its weights.

@@ -3,10 +3,10 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/nats-io/nkeys"
 
@@ -111,18 +111,16 @@ func enrol(a *app.App, m *policies.Member, public string, change func([]byte, po
 }
 
 func printEnrolled(a *app.App, m *policies.Member, seed string) error {
-	if a.JSON {
-		return PrintJSON(a, map[string]string{"tenant": m.Tenant, "id": m.ID, "nkey": m.Key, "seed_file": seed})
-	}
-	fmt.Fprintf(a.Out, "registered  %s of tenant %s in %s, nkey %s\n", m.ID, m.Tenant, a.Principals, m.Key)
-	if seed == "" {
-		seed = "SEED_FILE"
-	} else {
-		fmt.Fprintf(a.Out, "key         %s: give it to %s alone\n", seed, m.ID)
-	}
-	fmt.Fprintf(a.Out, "next        restart satchel up with SATCHEL_PRINCIPALS=%s; then, as %s:\n", a.Principals, m.ID)
-	fmt.Fprintf(a.Out, "            NATS_NKEY=%s SATCHEL_AS=%s satchel ask --tenant %s \"…\"\n", seed, m.ID, m.Tenant)
-	return nil
+	return printReply(a, map[string]string{"tenant": m.Tenant, "id": m.ID, "nkey": m.Key, "seed_file": seed}, func(w io.Writer) {
+		fmt.Fprintf(w, "registered  %s of tenant %s in %s, nkey %s\n", m.ID, m.Tenant, a.Principals, m.Key)
+		if seed == "" {
+			seed = "SEED_FILE"
+		} else {
+			fmt.Fprintf(w, "key         %s: give it to %s alone\n", seed, m.ID)
+		}
+		fmt.Fprintf(w, "next        restart satchel up with SATCHEL_PRINCIPALS=%s; then, as %s:\n", a.Principals, m.ID)
+		fmt.Fprintf(w, "            NATS_NKEY=%s SATCHEL_AS=%s satchel ask --tenant %s \"…\"\n", seed, m.ID, m.Tenant)
+	})
 }
 
 // newUser makes a key pair.
@@ -200,16 +198,13 @@ func (c *principalLsCmd) Run(a *app.App) error {
 			list = append(list, listed{m.Tenant, m.ID, schemas.Level(m.Level).String(), m.Groups, m.Roles, m.Trust, m.Key})
 		}
 	}
-	if a.JSON {
-		return PrintJSON(a, list)
-	}
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
-	for _, l := range list {
-		key := l.NKey
-		if key == "" {
-			key = "no key"
+	return printTable(a, list, func(w io.Writer) {
+		for _, l := range list {
+			key := l.NKey
+			if key == "" {
+				key = "no key"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\tgroups: %s\troles: %s\ttrust: %g\t%s\n", l.Tenant, l.ID, l.Level, strings.Join(l.Groups, ","), strings.Join(l.Roles, ","), l.Trust, key)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\tgroups: %s\troles: %s\ttrust: %g\t%s\n", l.Tenant, l.ID, l.Level, strings.Join(l.Groups, ","), strings.Join(l.Roles, ","), l.Trust, key)
-	}
-	return w.Flush()
+	})
 }

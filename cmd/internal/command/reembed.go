@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -69,15 +70,13 @@ func (c *Reembed) Run(ctx context.Context, a *app.App) error {
 			bar.Set(e.Done, e.Total)
 		default:
 			bar.End()
-			if a.JSON {
-				return PrintJSON(a, s.Embedding)
-			}
-			if e != nil {
-				_, err := fmt.Fprintln(a.Out, e)
-				return err
-			}
-			fmt.Fprintf(a.Out, "%s serves, nothing is left to embed anew\n", s.Embedding.Model)
-			return nil
+			return printReply(a, s.Embedding, func(w io.Writer) {
+				if e != nil {
+					fmt.Fprintln(w, e)
+				} else {
+					fmt.Fprintf(w, "%s serves, nothing is left to embed anew\n", s.Embedding.Model)
+				}
+			})
 		}
 		select {
 		case <-ctx.Done():
@@ -248,22 +247,20 @@ func (out *comparison) compare(ctx context.Context, log *eventlog.Log, sc scope.
 }
 
 func printComparison(a *app.App, out *comparison) error {
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	for i, t := range out.Trials {
-		role := "the configured model"
-		if i == 0 && len(out.Trials) == 2 {
-			role = "the model that serves"
+	return printReply(a, out, func(w io.Writer) {
+		for i, t := range out.Trials {
+			role := "the configured model"
+			if i == 0 && len(out.Trials) == 2 {
+				role = "the model that serves"
+			}
+			fmt.Fprintf(w, "%s: %s, %s embedded in %d ms", role, t.Model, terminal.Plural(int(out.Entries), "log entry", "log entries"), t.Millis)
+			if out.Queries > 0 {
+				fmt.Fprintf(w, ", found again %.3f", t.Again)
+			}
+			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(a.Out, "%s: %s, %s embedded in %d ms", role, t.Model, terminal.Plural(int(out.Entries), "log entry", "log entries"), t.Millis)
 		if out.Queries > 0 {
-			fmt.Fprintf(a.Out, ", found again %.3f", t.Again)
+			fmt.Fprintf(w, "%d queries: %.0f %% of the first ten are the same, the best is in %.0f %%\n", out.Queries, 100*out.Overlap, 100*out.Same)
 		}
-		fmt.Fprintln(a.Out)
-	}
-	if out.Queries > 0 {
-		fmt.Fprintf(a.Out, "%d queries: %.0f %% of the first ten are the same, the best is in %.0f %%\n", out.Queries, 100*out.Overlap, 100*out.Same)
-	}
-	return nil
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -266,11 +267,7 @@ func printRestored(a *app.App, from *backup.Backup, restored []backup.Restored, 
 			behind++
 		}
 	}
-	if a.JSON {
-		if err := PrintJSON(a, out); err != nil {
-			return err
-		}
-	} else if err := printRestoredText(a, from, out, target); err != nil {
+	if err := printReply(a, out, func(w io.Writer) { sayRestored(w, from, out, target) }); err != nil {
 		return err
 	}
 	if behind > 0 {
@@ -280,20 +277,19 @@ func printRestored(a *app.App, from *backup.Backup, restored []backup.Restored, 
 	return nil
 }
 
-func printRestoredText(a *app.App, from *backup.Backup, out []RestoredLog, target *app.App) error {
+func sayRestored(w io.Writer, from *backup.Backup, out []RestoredLog, target *app.App) {
 	for _, r := range out {
-		fmt.Fprintf(a.Out, "%s: %s, root %s\n", r.Tenant, terminal.Plural(int(r.Entries), "entry", "entries"), r.Root)
+		fmt.Fprintf(w, "%s: %s, root %s\n", r.Tenant, terminal.Plural(int(r.Entries), "entry", "entries"), r.Root)
 		if r.Erased > 0 {
-			fmt.Fprintf(a.Out, "%s: %s repeated that the backup did not have\n", r.Tenant, terminal.Plural(r.Erased, "erasure", "erasures"))
+			fmt.Fprintf(w, "%s: %s repeated that the backup did not have\n", r.Tenant, terminal.Plural(r.Erased, "erasure", "erasures"))
 		}
 		if r.Behind != "" {
-			fmt.Fprintf(a.Out, "%s: %s\n", r.Tenant, r.Behind)
+			fmt.Fprintf(w, "%s: %s\n", r.Tenant, r.Behind)
 		}
 	}
 	where := target.Dir
 	if target.DatabaseURL != "" {
 		where = config.Mask(target.DatabaseURL)
 	}
-	_, err := fmt.Fprintf(a.Out, "restored to %s what was backed up at %s; satchel up makes the indexes\n", where, from.Made.Format(madeAt))
-	return err
+	fmt.Fprintf(w, "restored to %s what was backed up at %s; satchel up makes the indexes\n", where, from.Made.Format(madeAt))
 }

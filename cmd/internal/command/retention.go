@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -72,13 +73,11 @@ func (c *retentionPlanCmd) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, list)
-	}
-	for i := range list {
-		fmt.Fprintf(a.Out, "%s: %s\n", list[i].Tenant, &list[i])
-	}
-	return nil
+	return printReply(a, list, func(w io.Writer) {
+		for i := range list {
+			fmt.Fprintf(w, "%s: %s\n", list[i].Tenant, &list[i])
+		}
+	})
 }
 
 // PlanRetention says what retention takes from one tenant, or with "" from every tenant.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"satchel/cmd/internal/app"
@@ -24,11 +25,7 @@ func (c Schema) Run(a *app.App) error {
 	switch c.Name {
 	case "":
 		names := append(schemas.Names(), "asyncapi")
-		if a.JSON {
-			return PrintJSON(a, names)
-		}
-		fmt.Fprintln(a.Out, strings.Join(names, "\n"))
-		return nil
+		return printReply(a, names, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
 	case "asyncapi":
 		_, err := a.Out.Write(schemas.AsyncAPI())
 		return err

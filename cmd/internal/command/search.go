@@ -106,9 +106,6 @@ func (c *Search) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "search", c.Request(&c.PrincipalFlags, a.TZ), &out); err != nil {
 		return err
 	}
-	if err := warnUnused(ctx, a, len(out.Results) == 0); err != nil {
-		return err
-	}
 	if a.JSON {
 		return errors.Join(PrintJSON(a, out), c.check(len(out.Results)))
 	}

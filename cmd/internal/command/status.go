@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -29,16 +30,14 @@ func (c *Status) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "status", schemas.StatusRequest{From: c.agent()}, &out); err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	say := "ready"
-	if !out.Ready {
-		say = out.Reason
-	}
-	fmt.Fprintf(a.Out, "%s; the log of tenant %s has %s\n", say, a.Tenant, terminal.Plural(int(out.Size), "entry", "entries"))
-	for _, name := range slices.Sorted(maps.Keys(out.Indexed)) {
-		fmt.Fprintf(a.Out, "  %-8s has everything up to position %d\n", name, out.Indexed[name])
-	}
-	return nil
+	return printReply(a, out, func(w io.Writer) {
+		say := "ready"
+		if !out.Ready {
+			say = out.Reason
+		}
+		fmt.Fprintf(w, "%s; the log of tenant %s has %s\n", say, a.Tenant, terminal.Plural(int(out.Size), "entry", "entries"))
+		for _, name := range slices.Sorted(maps.Keys(out.Indexed)) {
+			fmt.Fprintf(w, "  %-8s has everything up to position %d\n", name, out.Indexed[name])
+		}
+	})
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"satchel/cmd/internal/app"
@@ -50,14 +50,14 @@ func (tenantLsCmd) Run(ctx context.Context, a *app.App) (err error) {
 	if a.TenantGiven {
 		list = slices.DeleteFunc(list, func(t app.Tenant) bool { return t.Tenant != a.Tenant })
 	}
-	if a.JSON {
-		return PrintJSON(a, list)
-	}
+	return printTable(a, list, func(w io.Writer) { printTenants(w, list) })
+}
+
+func printTenants(w io.Writer, list []app.Tenant) {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.Out, "no tenant has a log")
-		return err
+		fmt.Fprintln(w, "no tenant has a log")
+		return
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "tenant\tlog\tlast event\titems\tstate")
 	for _, t := range list {
 		state := t.State
@@ -73,5 +73,4 @@ func (tenantLsCmd) Run(ctx context.Context, a *app.App) (err error) {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\n", t.Tenant, t.Size, last, t.Items, state)
 	}
-	return w.Flush()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -73,14 +74,17 @@ func (c *Verify) Run(ctx context.Context, a *app.App) error {
 		default:
 			logs, bad = logs+1, bad+1
 		}
-		if !a.JSON {
-			printVerified(a, r)
-		}
 	}
-	if a.JSON {
-		if err := PrintJSON(a, results); err != nil {
-			return err
+	err = printReply(a, results, func(w io.Writer) {
+		for _, r := range results {
+			printVerified(w, r)
 		}
+		if len(results) == 0 {
+			fmt.Fprintln(w, "the log is empty")
+		}
+	})
+	if err != nil {
+		return err
 	}
 	if bad > 0 {
 		return &FoundError{What: fmt.Sprintf("%d of %s not verify", bad, terminal.Plural(logs, "log does", "logs do"))}
@@ -88,26 +92,23 @@ func (c *Verify) Run(ctx context.Context, a *app.App) error {
 	if around > 0 {
 		return &FoundError{What: "something around the logs is wrong"}
 	}
-	if len(results) == 0 && !a.JSON {
-		fmt.Fprintln(a.Out, "the log is empty")
-	}
 	return nil
 }
 
-func printVerified(a *app.App, r Verified) {
+func printVerified(w io.Writer, r Verified) {
 	switch {
 	case r.OK:
 		held := ""
 		if r.Holds > 0 {
 			held = ", " + terminal.Plural(r.Holds, "legal hold", "legal holds")
 		}
-		fmt.Fprintf(a.Out, "%s: %s verified, root %s%s\n", r.Tenant, terminal.Plural(int(r.Size), "entry", "entries"), r.Root, held)
+		fmt.Fprintf(w, "%s: %s verified, root %s%s\n", r.Tenant, terminal.Plural(int(r.Size), "entry", "entries"), r.Root, held)
 	case r.Tenant == "":
-		fmt.Fprintf(a.Out, "BAD: %s\n", r.Problem)
+		fmt.Fprintf(w, "BAD: %s\n", r.Problem)
 	case r.Position == 0:
-		fmt.Fprintf(a.Out, "%s: BAD: %s\n", r.Tenant, r.Problem)
+		fmt.Fprintf(w, "%s: BAD: %s\n", r.Tenant, r.Problem)
 	default:
-		fmt.Fprintf(a.Out, "%s: BAD at position %d: %s\n", r.Tenant, r.Position, r.Problem)
+		fmt.Fprintf(w, "%s: BAD at position %d: %s\n", r.Tenant, r.Position, r.Problem)
 	}
 }
 
@@ -289,9 +290,7 @@ func rebuildRemote(ctx context.Context, a *app.App, running *filelock.HeldError)
 }
 
 func printRebuilt(a *app.App, p app.RebuildProgress) error {
-	if a.JSON {
-		return PrintJSON(a, p)
-	}
-	_, err := fmt.Fprintf(a.Out, "%s: rebuilt from %s, digest %s\n", p.Tenant, terminal.Plural(int(p.Total), "log entry", "log entries"), p.Digest)
-	return err
+	return printReply(a, p, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: rebuilt from %s, digest %s\n", p.Tenant, terminal.Plural(int(p.Total), "log entry", "log entries"), p.Digest)
+	})
 }
