@@ -1,6 +1,8 @@
 package main
 
 import (
+	_ "embed"
+
 	"github.com/alecthomas/kong"
 
 	"satchel/cmd/internal/command"
@@ -9,6 +11,11 @@ import (
 	"satchel/cmd/internal/doctor"
 	"satchel/cmd/internal/importer"
 )
+
+// help has the longer help of the commands.
+//
+//go:embed help.txt
+var help string
 
 // commands is the tree of commands; every setting is a flag of each.
 type commands struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
+	"satchel/cmd/internal/cli"
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/relevance"
 )
@@ -40,7 +41,7 @@ func TestTheDocumentsHaveEveryCommand(t *testing.T) {
 
 func TestEveryCommandShowsHowItIsCalled(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&commands{})
+	parser, err := kong.New(&commands{}, cli.Explain(help))
 	if err != nil {
 		t.Fatal(err)
 	}

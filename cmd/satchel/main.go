@@ -16,7 +16,7 @@ func main() { cli.Main(run) }
 // run is main without the process: it returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	var c commands
-	p := cli.Program{Name: "satchel", Description: description, Commands: &c, Settings: &c.Settings,
+	p := cli.Program{Name: "satchel", Description: description, Help: help, Commands: &c, Settings: &c.Settings,
 		Common: []string{"demo", "up", "gateway", "mcp", "emit", "ask", "search", "answer", "import", "forget", "ledger", "verify", "doctor", "config"},
 		Note:   "Every command takes --dir (data folder), --tenant and --json."}
 	return p.Run(ctx, args, in, out, errOut)

@@ -10,6 +10,27 @@ import (
 	"satchel/cmd/internal/command"
 )
 
+// Explain gives commands the longer help that a text has of them, each below a line as "## policy test". It fails where
+// there is no such command.
+func Explain(text string) kong.Option {
+	return kong.PostBuild(func(k *kong.Kong) error {
+		sections := strings.Split(text, "\n## ")
+		for _, section := range sections[1:] {
+			name, help, _ := strings.Cut(section, "\n")
+			node := k.Model.Node
+			for word := range strings.FieldsSeq(name) {
+				i := slices.IndexFunc(node.Children, func(c *kong.Node) bool { return c.Name == word })
+				if i < 0 {
+					return fmt.Errorf("help of %q: there is no such command", name)
+				}
+				node = node.Children[i]
+			}
+			node.Detail = strings.TrimSpace(help)
+		}
+		return nil
+	})
+}
+
 // printHelp returns kong's help with the settings that matter for the command; all has every setting. The first
 // help lists the common commands on a line each, so that it fits a screen.
 func (p *Program) printHelp(all bool) kong.HelpPrinter {

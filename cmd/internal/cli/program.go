@@ -29,6 +29,7 @@ import (
 type Program struct {
 	Name        string
 	Description string
+	Help        string           // the longer help of commands, as Explain takes it; "" where they have it themselves
 	Common      []string         // commands that the first help explains; the others are only named. None: it explains all
 	Note        string           // what the first help says after them; "" for nothing
 	Commands    any              // pointer to a struct of kong's, in which Settings are embedded
@@ -61,7 +62,7 @@ func (p *Program) Run(ctx context.Context, args []string, in io.Reader, out, err
 	code := -1
 	parser, err := kong.New(p.Commands, kong.Name(p.Name), kong.Description(p.Description), kong.UsageOnError(),
 		kong.Writers(out, errOut), kong.Exit(func(n int) { code = n }), kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.NamedMapper("path", kong.MapperFunc(readPath)), kong.PostBuild(nameVariables),
+		kong.NamedMapper("path", kong.MapperFunc(readPath)), kong.PostBuild(nameVariables), Explain(p.Help),
 		kong.Help(p.printHelp(all)), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
 		fmt.Fprintln(errOut, p.Name+":", err)

@@ -26,20 +26,6 @@ type Answer struct {
 	EmptyFlag
 }
 
-// Help shows how it is called.
-func (Answer) Help() string {
-	return `The roles planner, retriever, verifier, synthesizer, verifier and sentinel make the answer; each
-hand-over is in the log. Without LLM_URL the answer quotes the best of what "satchel ask" shows, best score first:
-notes, and passages of documents, code and commits. A warning says where none clearly answers; a quotation without
-it may still be of something else. "checked" says that the quotations are what the items say, not that they
-answer. "satchel ask" shows more.
-
-Examples:
-  satchel answer "why did card payments fail, and who fixed it?"
-  satchel answer --as risk_officer --level restricted --group risk "what did the outage cost?"
-  satchel trace REQUEST`
-}
-
 // Run asks for an answer and prints it with its citations.
 func (c *Answer) Run(ctx context.Context, a *app.App) error {
 	var reply schemas.RunReply

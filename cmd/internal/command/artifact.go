@@ -39,17 +39,6 @@ type artifactPutCmd struct {
 	Agent   string   `help:"Agent that publishes." default:"cli" env:"SATCHEL_AS"`
 }
 
-// Help shows how it is called.
-func (artifactPutCmd) Help() string {
-	return `The content goes to the object store; a memory with an extract of it is remembered, which
-is found and ruled like any other. A pack that shows it carries a handle: "satchel ask"
-prints it, "satchel artifact open" takes it.
-
-Examples:
-  satchel artifact put build.log --label level:internal --query "why did it fail"
-  kubectl logs gateway | satchel artifact put - --name gateway.log`
-}
-
 // Run stores, waits until the extract can be found, and prints both.
 func (c *artifactPutCmd) Run(ctx context.Context, a *app.App) (err error) {
 	content := a.In
@@ -91,15 +80,6 @@ type artifactOpenCmd struct {
 	Out    string `short:"o" help:"File to write; default the output. One that is there is not touched." type:"path"`
 	Force  bool   `help:"Write --out over a file that is there."`
 	PrincipalFlags
-}
-
-// Help shows how it is called.
-func (artifactOpenCmd) Help() string {
-	return `The handle opens for whom it was made, until it expires. Over HTTP the same is
-  curl -o build.log http://127.0.0.1:8230/artifacts/HANDLE
-
-Example:
-  satchel artifact open sah1.eyJ… --out build.log`
 }
 
 // Run reads the artifact window by window.
@@ -161,11 +141,6 @@ type artifactRevokeCmd struct {
 	Handle string `arg:"" optional:"" help:"Handle; its holder may revoke it."`
 	Item   string `help:"Item whose handles are all revoked; by whoever may erase it."`
 	PrincipalFlags
-}
-
-// Help shows how it is called.
-func (artifactRevokeCmd) Help() string {
-	return "Examples:\n  satchel artifact revoke sah1.eyJ…\n  satchel artifact revoke --item m-1 --role eraser"
 }
 
 // Run revokes.

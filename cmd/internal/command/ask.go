@@ -61,19 +61,6 @@ func (m *Moment) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// Help shows how it is called.
-func (Ask) Help() string {
-	return `Examples:
-  satchel ask "why did card payments fail on Tuesday?"
-  satchel ask --as risk_officer --level restricted --group risk "how many customers were charged twice?"
-  satchel ask --json --explain "who renewed the certificate?"
-  satchel ask --filter labels=project:apollo "what was decided?"
-  satchel ask --min-score 0.3 "who renewed the certificate?"
-  satchel ask --as-of 2026-03-03T10:00:00Z "who is on call?"             # what had been recorded by then
-  satchel ask --filter created_at='{"lte":"2026-03-03T10:00:00Z"}' "who is on call?"   # what is from before
-  satchel ask --graph mermaid "why did card payments fail?"`
-}
-
 // Request returns the request that the flags make. tz is the zone of its days.
 func (c *Ask) Request(tz string) schemas.ContextRequest {
 	zone, _ := schemas.Zone(tz) // Operation refuses what is none

@@ -22,13 +22,6 @@ type Assemble struct {
 	EmptyFlag
 }
 
-// Help shows how it is called.
-func (Assemble) Help() string {
-	return `Examples:
-  satchel assemble "how are memories indexed?"
-  satchel assemble --type memories --type code --budget 1000 "how are memories indexed?"`
-}
-
 // Run assembles and prints Markdown.
 func (c *Assemble) Run(ctx context.Context, a *app.App) error {
 	var out schemas.FormattedContext

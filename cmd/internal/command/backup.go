@@ -50,31 +50,6 @@ func (p *passphrase) read() (string, error) {
 	return text, nil
 }
 
-// Help shows how it is called.
-func (Backup) Help() string {
-	return `Writes the log of every tenant, artifacts, templates and the lists of erasures into a
-folder, from the data folder or Postgres, beside satchel up or without it. Every entry is
-checked on the way. The manifest is signed and names every file with its hash. Until a backup
-is done the former one in the folder stays whole.
-
-With --since last it keeps the former files and adds what is new. It writes files anew of
-which something was erased since, so that the backup holds no erased content either.
-
-Keys are never in a backup. Copy keys/ of the data folder elsewhere, or have --keys write it into a
-file of its own: without keys/log.key no backup can be restored. docs/backup.md says how, and what
-to do on the day.
-
-The folder belongs to one log. A backup of a log that does not continue it, as after a restore of an
-older backup, is refused: name another folder. --replace ROOT gives the folder's newer entries up.
-
-Exit code 3 when the log or the former backup is damaged, or the log does not continue the backup.
-
-Examples:
-  satchel backup /backup/satchel
-  satchel backup /backup/satchel --since last       # in cron, every hour
-  satchel backup /backup/satchel --keys /safe/keys.age --passphrase-file /safe/words`
-}
-
 // BackedUp is what backup prints.
 type BackedUp struct {
 	Folder  string       `json:"folder"`

@@ -28,18 +28,6 @@ type Compact struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (Compact) Help() string {
-	return `The smaller pack shows items whole or in extracts, word for word; its drop report names every
-character that is left out. Summaries of items, of clusters and of the session are kept as
-memories of kind summary, with the labels of what they were made from.
-
-Examples:
-  satchel compact 019cc7a5-0000-7000-8000-000000000042 --budget 500 --query "who renewed the certificate?"
-  satchel compact --session support-17 --budget 800
-  satchel compact --file build.log --query "why did it fail?"`
-}
-
 // Run compacts a pack, a session or a file.
 func (c *Compact) Run(ctx context.Context, a *app.App) error {
 	if c.File != "" {

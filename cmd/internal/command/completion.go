@@ -22,11 +22,6 @@ type Completion struct {
 
 type completionBashCmd struct{}
 
-// Help shows how it is called.
-func (completionBashCmd) Help() string {
-	return "The script asks satchel itself for commands, flags and their values.\n\nExamples:\n  source <(satchel completion bash)\n  satchel completion bash > ~/.local/share/bash-completion/completions/satchel"
-}
-
 // Run prints the script. With no word found bash offers files.
 func (completionBashCmd) Run(a *app.App) error {
 	_, err := io.WriteString(a.Out, `_satchel() {
@@ -42,11 +37,6 @@ complete -o default -F _satchel satchel
 }
 
 type completionZshCmd struct{}
-
-// Help shows how it is called.
-func (completionZshCmd) Help() string {
-	return "The script asks satchel itself for commands, flags and their values.\n\nExamples:\n  source <(satchel completion zsh)      # after compinit\n  satchel completion zsh > \"${fpath[1]}/_satchel\""
-}
 
 // Run prints the script. With no word found zsh offers files.
 func (completionZshCmd) Run(a *app.App) error {
@@ -65,11 +55,6 @@ if [ "$funcstack[1]" = _satchel ]; then _satchel; else compdef _satchel satchel;
 }
 
 type completionFishCmd struct{}
-
-// Help shows how it is called.
-func (completionFishCmd) Help() string {
-	return "The script asks satchel itself for commands, flags and their values.\n\nExample:\n  satchel completion fish > ~/.config/fish/completions/satchel.fish"
-}
 
 // Run prints the script. With no word found fish offers files.
 func (completionFishCmd) Run(a *app.App) error {
@@ -90,9 +75,6 @@ complete -c satchel -f -a '(__satchel_words)'
 type completionWordsCmd struct {
 	Words []string `arg:"" optional:"" help:"The words after satchel, the one under the cursor last."`
 }
-
-// Help shows how it is called.
-func (completionWordsCmd) Help() string { return "Example:\n  satchel completion words -- ask --ty" }
 
 // Run prints a word and what it does on each line.
 func (c completionWordsCmd) Run(k *kong.Context, a *app.App) error {

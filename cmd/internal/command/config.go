@@ -10,11 +10,6 @@ import (
 // Config is satchel config.
 type Config struct{}
 
-// Help shows how it is called.
-func (Config) Help() string {
-	return "Examples:\n  satchel config\n  SCS_MAX_TOKENS_DEFAULT=8000 satchel config --json"
-}
-
 // Run prints the effective settings.
 func (Config) Run(a *app.App) error {
 	if _, err := a.Rankings(); err != nil {

@@ -46,11 +46,6 @@ type dlqLsCmd struct {
 	Limit int    `help:"How many." default:"100"`
 }
 
-// Help shows how it is called.
-func (dlqLsCmd) Help() string {
-	return "Examples:\n  satchel dlq ls\n  satchel dlq ls --from 120 --limit 20 --json"
-}
-
 // Run lists dead letters.
 func (c *dlqLsCmd) Run(ctx context.Context, a *app.App) error {
 	dead, done, err := DeadLetters(ctx, a)
@@ -95,11 +90,6 @@ type dlqShowCmd struct {
 	Seq uint64 `arg:"" help:"Sequence, from dlq ls."`
 }
 
-// Help shows how it is called.
-func (dlqShowCmd) Help() string {
-	return "Example:\n  satchel dlq show 121"
-}
-
 // Run prints one dead letter whole.
 func (c *dlqShowCmd) Run(ctx context.Context, a *app.App) error {
 	dead, done, err := DeadLetters(ctx, a)
@@ -138,11 +128,6 @@ type dlqRetryCmd struct {
 	Seqs []uint64 `arg:"" help:"Sequences, from dlq ls."`
 }
 
-// Help shows how it is called.
-func (dlqRetryCmd) Help() string {
-	return "Example:\n  satchel dlq retry 121 124"
-}
-
 // Run publishes dead letters again.
 func (c *dlqRetryCmd) Run(ctx context.Context, a *app.App) error {
 	return eachLetter(ctx, a, c.Seqs, "published again; see satchel dlq ls for the outcome", (*jetstream.DeadLetters).Retry)
@@ -150,11 +135,6 @@ func (c *dlqRetryCmd) Run(ctx context.Context, a *app.App) error {
 
 type dlqDropCmd struct {
 	Seqs []uint64 `arg:"" help:"Sequences, from dlq ls."`
-}
-
-// Help shows how it is called.
-func (dlqDropCmd) Help() string {
-	return "Example:\n  satchel dlq drop 121 124"
 }
 
 // Run removes dead letters.

@@ -23,18 +23,6 @@ type Dropped struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (Dropped) Help() string {
-	return `With the pack alone it prints the drop report, by reason, the best first, and beside each item or
-part how it begins, if the principal may see it now. With items it brings them back. Policy decides
-anew. What it denies, what the report does not name and what has changed since is missing.
-
-Examples:
-  satchel dropped 019cc7a5-0000-7000-8000-000000000042
-  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012 note-017
-  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012:140-388`
-}
-
 // Run brings back what a pack left out, or lists it.
 func (c *Dropped) Run(ctx context.Context, a *app.App) error {
 	if len(c.Item) == 0 {

@@ -36,18 +36,6 @@ type Emit struct {
 	Wait    string   `help:"accepted, logged, indexed or proved." default:"indexed" enum:"accepted,logged,indexed,proved"`
 }
 
-// Help shows how it is called.
-func (Emit) Help() string {
-	return `Examples:
-  satchel emit --text "The gateway certificate expires on 3 March" --label level:internal --speaker Jonas
-  satchel emit --event-id build-17 --created-at 2026-03-03T10:00:00Z --text "Build 17 is green"
-  satchel emit --item '{"id":"n1","kind":"knowledge","type":"semantic","security_label":["level:public"],"content":"…"}'
-
-What an --item leaves out is filled in: id, type, kind, created_at, labels and tenant. To be
-the same event when it is sent again, an event has to say the same: with --event-id the time
-is not filled in but has to be given, as created_at in the --item or as --created-at.`
-}
-
 // Run publishes the item and prints its receipt.
 func (c *Emit) Run(ctx context.Context, a *app.App) error {
 	item, err := c.item()
@@ -149,24 +137,6 @@ type Forget struct {
 	DryRun  bool          `help:"Say what would go, and erase nothing."`
 	Agent   string        `help:"Agent that asks." default:"cli" env:"SATCHEL_AS"`
 	Role    []string      `help:"Roles claimed. With a principal registry, what it grants the agent counts instead." default:"eraser"`
-}
-
-// Help shows how it is called.
-func (Forget) Help() string {
-	return `Content and salt, every index entry, packs and summaries made of it, and the copies
-in the streams are deleted; the log keeps the commitment, so its proofs hold.
-
-Policy decides: who holds the role eraser may erase, and who signed every version of the
-items and of the summaries that go with them. Without a principal registry the role is
-believed of every process on this machine that claims it, as this command does by default.
-
-An erasure that is not finished in time says so, with its id and what it waits for, and ends with exit code 3.
---erasure ID waits for it again. The reason stays beside the log until it is erased itself: satchel forget ID, with
-the id of the erasure as satchel ledger --kind erasure shows it.
-
-Examples:
-  satchel forget note-007 --dry-run
-  satchel forget note-007 --reason "customer asked for erasure"`
 }
 
 // plan prints what would go.

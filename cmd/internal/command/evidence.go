@@ -33,26 +33,6 @@ type Evidence struct {
 	Key        string   `help:"With --verify: the verifier key that you know, or a file with it, such as keys/log.pub; default the one in the file."`
 }
 
-// Help shows how it is called.
-func (Evidence) Help() string {
-	return `Writes one file that proves, without Satchel and its data, what a pack showed: the answer as
-it was given out, drop report, policy decision, a proof that each of these and each shown item
-stands in the log, the settings with secrets masked, and a verifier in Python. It reads the data
-folder, or Postgres, and may run beside satchel up. Whoever can read these can write evidence;
-the file has the content of the pack unless --no-content is given.
-
-Equal packs, settings and checkpoint give equal bytes. docs/evidence.md describes the file and what it
-does not prove. Exit code 3 when a file does not hold, or when people find too little relevant.
-
-Examples:
-  satchel evidence 019cc7a5-1d3f-7c2a-9f43-0d6d4f0a3b11 -o pack.zip
-  satchel evidence --since 1 -o all.zip --no-content
-  satchel evidence --verify pack.zip --key .satchel/keys/log.pub
-  unzip -p pack.zip verify.py > verify.py && python3 -I verify.py pack.zip
-  satchel evidence --sample 20 -o rate.csv
-  satchel evidence --ratings rate.csv`
-}
-
 // Proved is what evidence prints.
 type Proved struct {
 	File    string `json:"file"`

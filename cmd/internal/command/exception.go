@@ -108,11 +108,6 @@ type exceptionListCmd struct {
 	Ended bool `help:"Those that have ended, too."`
 }
 
-// Help shows how it is called.
-func (exceptionListCmd) Help() string {
-	return "Example:\n  satchel exception list --as officer --role exception_approver --ended"
-}
-
 // Run lists them.
 func (c *exceptionListCmd) Run(ctx context.Context, a *app.App) error {
 	return askExceptions(ctx, a, schemas.ExceptionRequest{From: c.from(), Ended: c.Ended})
@@ -121,11 +116,6 @@ func (c *exceptionListCmd) Run(ctx context.Context, a *app.App) error {
 type exceptionRevokeCmd struct {
 	governor
 	ID string `arg:"" help:"The exception."`
-}
-
-// Help shows how it is called.
-func (exceptionRevokeCmd) Help() string {
-	return "Example:\n  satchel exception revoke EXCEPTION --as officer --role exception_approver"
 }
 
 // Run revokes it.

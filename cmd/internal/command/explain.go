@@ -17,16 +17,6 @@ type Explain struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (Explain) Help() string {
-	return `It works on any pack of the log. The pack's own principal is told what was shown or
-dropped. An auditor is told as well of what was found and then denied by policy. What
-the principal may not even search is no candidate of its packs.
-
-Example:
-  satchel explain 019cc7a5-0000-7000-8000-000000000042 note-012`
-}
-
 // Run asks why an item is, or is not, in a pack.
 func (c *Explain) Run(ctx context.Context, a *app.App) error {
 	var reply schemas.ExplainReply

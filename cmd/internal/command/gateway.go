@@ -35,18 +35,6 @@ type Gateway struct {
 	BehindTLS bool     `name:"behind-tls" help:"Allow --addr beyond this machine. A proxy in front of the gateway must terminate TLS."`
 }
 
-// Help shows how it is called.
-func (Gateway) Help() string {
-	return `Serves JSON over HTTP and the Model Context Protocol, for programs that do not speak NATS.
-It works beside satchel up, which it finds by the data folder or NATS_URL.
-
-Examples:
-  satchel token add shell
-  satchel gateway
-  curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \
-    -d '{"payload":{"query":{"text":"how is the build?"},"token_budget":500}}' http://127.0.0.1:8228/v1/context`
-}
-
 // Run serves until Ctrl-C.
 func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	path := tokensPath(a, c.Tokens)
@@ -202,11 +190,6 @@ type tokenAddCmd struct {
 	For       time.Duration `help:"How long it holds, such as 720h; 0 for always."`
 }
 
-// Help shows how it is called.
-func (tokenAddCmd) Help() string {
-	return "Example:\n  satchel token add shell --scope memory.read,memory.write,memory.erase --for 720h"
-}
-
 // Run writes the entry and prints the token.
 func (c *tokenAddCmd) Run(a *app.App) error {
 	if c.For < 0 {
@@ -238,9 +221,6 @@ func (c *tokenAddCmd) Run(a *app.App) error {
 
 type tokenLsCmd struct{ tokenFlags }
 
-// Help shows how it is called.
-func (tokenLsCmd) Help() string { return "Example:\n  satchel token ls" }
-
 // Run prints the entries.
 func (c *tokenLsCmd) Run(a *app.App) error {
 	list, err := gateway.ReadTokens(tokensPath(a, c.Tokens))
@@ -262,9 +242,6 @@ type tokenRevokeCmd struct {
 	tokenFlags
 	ID string `arg:"" name:"id" help:"Name of the token."`
 }
-
-// Help shows how it is called.
-func (tokenRevokeCmd) Help() string { return "Example:\n  satchel token revoke shell" }
 
 // Run takes the entry out; a running gateway heeds it at the next request.
 func (c *tokenRevokeCmd) Run(a *app.App) error {

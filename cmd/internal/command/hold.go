@@ -40,13 +40,6 @@ type holdAddCmd struct {
 	Reason  string   `help:"Why the items are kept." required:""`
 }
 
-// Help shows how it is called.
-func (holdAddCmd) Help() string {
-	return `Examples:
-  satchel hold add --as lea --role counsel --item note-7,note-8 --matter "C-12/26" --reason "asked for by the court"
-  satchel hold add --as lea --role counsel --session call-44 --reason "complaint of 3 March"`
-}
-
 // Run places it.
 func (c *holdAddCmd) Run(ctx context.Context, a *app.App) error {
 	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Place: &schemas.NewHold{Items: c.Item, Absent: c.Absent, Session: c.Session,
@@ -58,11 +51,6 @@ type holdListCmd struct {
 	Released bool `help:"Those that were released, too."`
 }
 
-// Help shows how it is called.
-func (holdListCmd) Help() string {
-	return "Example:\n  satchel hold ls --as lea --role counsel --released"
-}
-
 // Run lists them.
 func (c *holdListCmd) Run(ctx context.Context, a *app.App) error {
 	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Released: c.Released})
@@ -72,11 +60,6 @@ type holdReleaseCmd struct {
 	counsel
 	ID     string `arg:"" help:"The hold."`
 	Reason string `help:"Why it is released; kept in the log."`
-}
-
-// Help shows how it is called.
-func (holdReleaseCmd) Help() string {
-	return "Example:\n  satchel hold release HOLD --as omar --role hold_releaser --reason \"the case is closed\""
 }
 
 // Run releases it.

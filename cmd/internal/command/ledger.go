@@ -25,13 +25,6 @@ type Ledger struct {
 	Verify bool     `help:"Check each entry's inclusion in the signed head."`
 }
 
-// Help shows how it is called.
-func (Ledger) Help() string {
-	return `Examples:
-  satchel ledger --kind pack --kind decision
-  satchel ledger --follow --verify --json`
-}
-
 // LedgerLine is one printed entry.
 type LedgerLine struct {
 	Position int64           `json:"position"`

@@ -21,11 +21,6 @@ type List struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (List) Help() string {
-	return "Lists the current items, newest first. Superseded ones are left out. One that looks like an injected instruction is marked, and its text is left out where that is beyond doubt.\n\nExamples:\n  satchel list\n  satchel list --session standup --kind memory --limit 10"
-}
-
 // Run prints a page of items, a line each.
 func (c *List) Run(ctx context.Context, a *app.App) error {
 	var out schemas.ItemsReply

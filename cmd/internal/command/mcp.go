@@ -24,20 +24,6 @@ type MCP struct {
 	Label []string `help:"Labels (name:value) of items that are stored without labels." default:"level:internal"`
 }
 
-// Help shows how it is called.
-func (MCP) Help() string {
-	return `Serves the Model Context Protocol on standard input and output, for an editor or an agent:
-  remember, context, search, explain, recover, correct, forget, status.
-
-Example:
-  satchel mcp --as planner
-
-In the settings of a client:
-  {"mcpServers": {"satchel": {"command": "satchel", "args": ["mcp", "--as", "planner", "--dir", "/home/me/.satchel"]}}}
-
-It works beside satchel up, which it finds by the data folder or NATS_URL.`
-}
-
 // Run serves until the client closes standard input.
 func (c *MCP) Run(ctx context.Context, a *app.App) error {
 	if !schemas.ValidToken(c.As) {

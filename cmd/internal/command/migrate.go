@@ -23,23 +23,6 @@ type Migrate struct {
 	To string `help:"The database, as postgres://user:password@host:5432/database?sslmode=verify-full." required:""`
 }
 
-// Help shows how it is called.
-func (Migrate) Help() string {
-	return `Copies the log of every tenant, position by position: hashes, contents with their salts,
-packs, what was erased as erased, and how far the streams are read. Every entry is checked
-on the way. Then it makes the items in the database, brings the other indexes up to the log's
-end, verifies the copy and compares the heads. The key and the kept heads stay in the data
-folder, which goes on being used.
-
-Stop satchel up first. It can be interrupted and run again: it goes on where it was. A
-database that holds another log is refused and left as it is. Afterwards the folder's log is
-kept and not used any more; set DATABASE_URL from then on. If it was continued all the same,
-run migrate again: it brings over the rest.
-
-Example:
-  satchel migrate --to postgres://satchel@db:5432/satchel`
-}
-
 // migrated is what migrate prints for a tenant.
 type migrated struct {
 	Tenant  string `json:"tenant"`

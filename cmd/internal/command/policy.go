@@ -29,11 +29,6 @@ type policyTestCmd struct {
 	Path string `name:"bundle" help:"Bundle to test: a folder, a .rego file or a signed archive; empty: the one in force." type:"path"`
 }
 
-// Help shows how it is called.
-func (policyTestCmd) Help() string {
-	return "Examples:\n  satchel policy test\n  satchel policy test --bundle ./policy\n  POLICY_BUNDLE=./policy satchel policy test --json"
-}
-
 // Run runs the tests and prints each that fails, and what none reached.
 func (c *policyTestCmd) Run(ctx context.Context, a *app.App) error {
 	report, err := a.TestPolicy(ctx, c.Path)
@@ -64,11 +59,6 @@ func (c *policyTestCmd) Run(ctx context.Context, a *app.App) error {
 
 type policyShowCmd struct {
 	Out string `help:"Write the files, with the tests, into this folder: a bundle to begin with. No file that is there is touched." type:"path"`
-}
-
-// Help shows how it is called.
-func (policyShowCmd) Help() string {
-	return "Examples:\n  satchel policy show\n  satchel policy show --out ./policy"
 }
 
 // Run prints the Rego of the bundle, or writes its files.
@@ -115,14 +105,6 @@ type policyExplainCmd struct {
 	Owner  string `help:"Whose the item is, for change and relabel: the agent that recorded it; default its signer."`
 	Item   string `help:"The item, a memory as JSON; @FILE reads a file. Either this or --id." xor:"item"`
 	ID     string `help:"Id of an item that is stored. Either this or --item." xor:"item"`
-}
-
-// Help shows how it is called.
-func (policyExplainCmd) Help() string {
-	return `Examples:
-  satchel policy explain --as helpdesk --level internal --id mem-001
-  satchel policy explain --as risk_officer --group risk --item '{"id":"x","security_label":["level:internal","group:risk"],"content":{"text":"…"}}'
-  satchel policy explain --item @memory.json --json`
 }
 
 // PolicyAnswer is what explain prints.

@@ -16,15 +16,6 @@ type Premortem struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (Premortem) Help() string {
-	return `Past failures, surprises and root causes of a domain, before work begins; for a hook that
-runs when a test fails for the first time.
-
-Example:
-  satchel premortem --domain debugging --strategy systematic-elimination`
-}
-
 // Run asks and prints Markdown.
 func (c *Premortem) Run(ctx context.Context, a *app.App) error {
 	var out schemas.FormattedContext

@@ -23,17 +23,6 @@ type Preview struct {
 	Build    bool   `help:"Build the text and print it, instead of what would be in it."`
 }
 
-// Help shows how it is called.
-func (Preview) Help() string {
-	return `A preview says which memories a template shows, how they rank and what they cost; with --json it has
-the text and the memories, too. They rank by similarity, recency and confidence together, unlike
-satchel search; --ranker similarity ranks as it does. With --build the text is printed.
-
-Examples:
-  satchel preview "when is the kiln fired?"
-  satchel preview --build --template detailed --budget 500 "when is the kiln fired?"`
-}
-
 func (c *Preview) request(tz string) schemas.BuildRequest {
 	return schemas.BuildRequest{
 		SearchRequest: c.SearchFlags.Request(&c.PrincipalFlags, tz), Template: c.Template, Ranker: c.Ranker, TokenBudget: c.Budget,

@@ -32,17 +32,6 @@ type principalAddCmd struct {
 	NKey  string   `name:"nkey" help:"Public nkey of a user, when the principal keeps its seed itself. Without: a key pair is made." placeholder:"U…"`
 }
 
-// Help shows how it is called.
-func (principalAddCmd) Help() string {
-	return `The registry is the file of --principals; it is made when it is not there. The seed of the
-key goes to keys/principals/TENANT/NAME.nk in the data folder, readable by its owner alone.
-satchel up reads the registry when it starts.
-
-Examples:
-  satchel principal add planner --principals principals.yaml --level internal
-  satchel principal add risk_officer --tenant bank --level restricted --group risk --role auditor`
-}
-
 // Run registers the principal.
 func (c *principalAddCmd) Run(a *app.App) error {
 	level, _ := schemas.ParseLevel(c.Level)
@@ -53,15 +42,6 @@ func (c *principalAddCmd) Run(a *app.App) error {
 type principalKeyCmd struct {
 	Name string `arg:"" help:"Id of the principal."`
 	NKey string `name:"nkey" help:"Public nkey of a user, when the principal keeps its seed itself. Without: a key pair is made." placeholder:"U…"`
-}
-
-// Help shows how it is called.
-func (principalKeyCmd) Help() string {
-	return `The former key is void when satchel up starts the next time.
-
-Examples:
-  satchel principal key planner --principals principals.yaml
-  satchel principal key planner --tenant bank --nkey UABC…`
 }
 
 // Run gives the principal a key.
@@ -166,11 +146,6 @@ func writeWhole(path string, data []byte, mode os.FileMode) error {
 }
 
 type principalLsCmd struct{}
-
-// Help shows how it is called.
-func (principalLsCmd) Help() string {
-	return "Example:\n  satchel principal ls --principals principals.yaml"
-}
 
 // listed is a line of the list.
 type listed struct {

@@ -29,22 +29,6 @@ type Reembed struct {
 	Queries int  `help:"Queries of the comparison." default:"200"`
 }
 
-// Help shows how it is called.
-func (Reembed) Help() string {
-	return `Examples:
-  EMBEDDINGS_URL=… EMBEDDINGS_MODEL=… satchel reembed --shadow --compare
-  satchel reembed
-
-When the model in the settings is another one than that which serves, satchel up embeds
-everything anew in the background, by log position, while the old vectors serve, and then
-changes over. Without flags reembed shows how far that is, or how far the sentence encoder is.
-
-Beside a running satchel up --shadow keeps none of the vectors that it makes.
-
-A query of the comparison is the first half of a memory's words. "found again" is the mean
-reciprocal rank of that memory among the first ten.`
-}
-
 // Run follows a running process, or tries the configured model.
 func (c *Reembed) Run(ctx context.Context, a *app.App) error {
 	if c.Compare && !c.Shadow {

@@ -23,16 +23,6 @@ type Relevance struct {
 	Default  bool              `help:"Print the built-in configuration, to start one of your own from."`
 }
 
-// Help shows how it is called.
-func (Relevance) Help() string {
-	return `It runs here, without a server, on --relevance-config or the built-in configuration.
-
-Examples:
-  satchel relevance --mode CLARIFY --signal context_warmth=0.8 --signal working_memory_turns=3 --explain
-  satchel relevance --default > relevance.json
-  satchel relevance --relevance-config relevance.json --mode RESPOND --explain`
-}
-
 // relevantNode is one line of the explanation.
 type relevantNode struct {
 	Node     string `json:"node"`

@@ -32,25 +32,6 @@ type Restore struct {
 	passphrase
 }
 
-// Help shows how it is called.
-func (Restore) Help() string {
-	return `Checks every file of the backup against its signed manifest, writes every log, and compares
-its head with the signed one. What was erased since the backup, as the newer lists of erasures
-say, is erased again before anything is served. satchel up makes the indexes.
-
-The target must be empty but for keys/, which a backup does not hold: copy it there first, or
-name the file that backup --keys has written.
-heads/ and erased/ may be there too, and are best taken from the lost folder itself.
-
-Exit code 3 when a file of the backup is damaged, or when a witness cosigned a larger or another log
-(nothing is restored then), or when a known head is larger than the restored log: satchel up refuses
-to go on from such a log.
-
-Examples:
-  cp -r /safe/keys /new/keys && satchel restore /backup/satchel --to /new
-  satchel restore /backup/satchel --to postgres://satchel@db:5432/satchel --dir /new`
-}
-
 // madeAt is how the time of a backup is printed.
 const madeAt = "2006-01-02 15:04:05 MST"
 

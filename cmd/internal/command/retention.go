@@ -23,15 +23,6 @@ type Retention struct {
 
 type retentionPlanCmd struct{}
 
-// Help shows how it is called.
-func (retentionPlanCmd) Help() string {
-	return `It erases nothing. It reads the log, beside satchel up or without it, and the file that
-SATCHEL_RETENTION names. Every tenant is looked at, or with -t that tenant alone.
-
-Example:
-  satchel retention plan --retention retention.yaml --json`
-}
-
 // Planned is what retention takes from a tenant.
 type Planned struct {
 	Tenant string         `json:"tenant"`

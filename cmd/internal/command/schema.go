@@ -15,11 +15,6 @@ type Schema struct {
 	Name string `arg:"" optional:"" help:"Schema to print; without one their names are listed. asyncapi prints the AsyncAPI document."`
 }
 
-// Help shows how it is called.
-func (Schema) Help() string {
-	return "Examples:\n  satchel schema\n  satchel schema memory-item > memory-item.json\n  satchel schema asyncapi"
-}
-
 // Run prints one schema, or the names.
 func (c Schema) Run(a *app.App) error {
 	switch c.Name {

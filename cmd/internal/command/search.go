@@ -91,15 +91,6 @@ type Search struct {
 	EmptyFlag
 }
 
-// Help shows how it is called.
-func (Search) Help() string {
-	return `Examples:
-  satchel search "when is the kiln fired?"
-  satchel search --min-score 0.3 "when is the kiln fired?"
-  satchel search --filter labels=project:apollo "what was decided?"
-  satchel search --type experience --type code --limit 5 --depth 1 "selector cache"`
-}
-
 // Run searches and prints what it finds, best first.
 func (c *Search) Run(ctx context.Context, a *app.App) error {
 	var out schemas.SearchReply

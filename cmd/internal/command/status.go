@@ -15,15 +15,6 @@ import (
 // Status is satchel status.
 type Status struct{ PrincipalFlags }
 
-// Help shows how it is called.
-func (Status) Help() string {
-	return `What is indexed is found: a write at a position that every index has reached is in the next context.
-
-Examples:
-  satchel status
-  satchel status --json --tenant acme`
-}
-
 // Run asks and prints where log and indexes are.
 func (c *Status) Run(ctx context.Context, a *app.App) error {
 	var out schemas.StatusReply

@@ -18,19 +18,6 @@ type Tenant struct {
 
 type tenantLsCmd struct{}
 
-// Help shows how it is called.
-func (tenantLsCmd) Help() string {
-	return `It reads the data folder or the database, and may run beside satchel up. The size is the number of entries of the log;
-items that were superseded or have ended count as well. States: ready; indexing, the items lack the newest entries;
-rolled_back, the log contradicts the head that was kept of it (satchel rollback); damaged (satchel verify).
-
-With -t on the command line that tenant alone is listed.
-
-Examples:
-  satchel tenant ls
-  satchel tenant ls -t main --json`
-}
-
 // Run lists the tenants.
 func (tenantLsCmd) Run(ctx context.Context, a *app.App) (err error) {
 	log, err := a.ReadLog(ctx)

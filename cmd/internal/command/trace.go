@@ -20,14 +20,6 @@ type Trace struct {
 	Request string `arg:"" help:"Request id of a run, as satchel answer prints it, or of any other request; or the id of a pack."`
 }
 
-// Help shows how it is called.
-func (Trace) Help() string {
-	return `Reads the ledger and prints what a request left there: hand-overs, pack, drops, decisions.
-
-Example:
-  satchel trace 01a20b44-151f-7b7c-95ef-64f6437d7da0`
-}
-
 // Run prints the trace.
 func (c *Trace) Run(ctx context.Context, a *app.App) error {
 	if !schemas.ValidID(c.Request) {

@@ -23,21 +23,6 @@ import (
 // Verify is satchel verify.
 type Verify struct{}
 
-// Help shows how it is called.
-func (Verify) Help() string {
-	return `Every leaf is computed anew from every column, every stored tree hash from the leaves,
-every content against its commitment, and the log against the newest signed head that was
-kept; the indexes must lead to every entry, and no source and id may be there twice. It reads
-the data folder and may run beside satchel up. Every tenant is verified, or with -t on the
-command line that tenant alone; the database around the logs is checked either way.
-
-Exit code 3 when something does not hold; the first bad position is named.
-
-Examples:
-  satchel verify
-  satchel verify -t main --json`
-}
-
 // Verified is what verify prints for a tenant.
 type Verified struct {
 	Tenant   string `json:"tenant"`
@@ -193,16 +178,6 @@ func verifyTenant(ctx context.Context, a *app.App, log *eventlog.Log, tenant str
 
 // Rebuild is satchel rebuild.
 type Rebuild struct{}
-
-// Help shows how it is called.
-func (Rebuild) Help() string {
-	return `If satchel up runs on the folder, that process rebuilds the indexes: requests about the
-tenant wait for it. Otherwise the command opens the folder itself. Equal indexes have the same
-digest, however they came about.
-
-Example:
-  satchel rebuild -t main`
-}
 
 // Run rebuilds the tenant's indexes.
 func (c *Rebuild) Run(ctx context.Context, a *app.App) error {

@@ -18,18 +18,6 @@ import (
 // Doctor is satchel doctor.
 type Doctor struct{}
 
-// Help shows how it is called.
-func (Doctor) Help() string {
-	return `Looks at the settings, the data folder, the log and the running process, and says of each
-promise whether it holds. What it can't find out counts as not held; what only a running
-Satchel can tell is marked - while none runs. Exit code 3 when
-something is wrong, 2 when the folder holds no data.
-
-Examples:
-  satchel doctor
-  satchel doctor --json`
-}
-
 // Run examines and prints.
 func (c *Doctor) Run(ctx context.Context, a *app.App) error {
 	registry, policy, running := checkRegistry(ctx, a), a.CheckPolicy(ctx), checkRunning(ctx, a)
