@@ -74,7 +74,7 @@ func TestHelp(t *testing.T) {
 
 func TestEveryCommandIsDocumented(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&commands{})
+	parser, err := kong.New(&commands{}, cli.Explain(help))
 	if err != nil {
 		t.Fatal(err)
 	}

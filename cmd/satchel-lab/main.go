@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"io"
 
 	"satchel/cmd/internal/cli"
@@ -14,6 +15,11 @@ import (
 	"satchel/cmd/internal/lab/fit"
 	"satchel/cmd/internal/lab/rot"
 )
+
+// help has the longer help of the commands.
+//
+//go:embed help.txt
+var help string
 
 // commands is the tree of commands; every setting is a flag of each.
 type commands struct {
@@ -33,6 +39,6 @@ func main() { cli.Main(run) }
 // run is main without the process: it returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	var c commands
-	p := cli.Program{Name: "satchel-lab", Description: description, Commands: &c, Settings: &c.Settings}
+	p := cli.Program{Name: "satchel-lab", Description: description, Help: help, Commands: &c, Settings: &c.Settings}
 	return p.Run(ctx, args, in, out, errOut)
 }

@@ -38,20 +38,6 @@ type Bench struct {
 	Against  string `help:"Another satchel binary. The satchel beside satchel-lab and that one run as processes of their own, get the same items and questions by turns, and the ratios are printed; --runs, --rate, --profile and --servers do not count." type:"existingfile" xor:"how"`
 }
 
-// Help says what is measured.
-func (Bench) Help() string {
-	return `Everything runs in this process on a temporary folder: requests go over a TCP connection to
-the embedded NATS server, policy decides on every candidate, and pack, drop report and
-decisions are committed to the log before each reply. The corpus is generated (see
-Corpus in cmd/internal/lab/measure). A million items take some minutes.
-
-Examples:
-  satchel-lab bench
-  satchel-lab bench --items 1000,100000,1000000 --json
-  satchel-lab bench --items 5000 --beside
-  satchel-lab bench --items 1000,20000 --against ./satchel-before`
-}
-
 // result is one corpus size. Times are in milliseconds.
 type result struct {
 	Items      int                `json:"items"`

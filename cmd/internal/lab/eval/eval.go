@@ -36,25 +36,6 @@ type Eval struct {
 	Max        int      `help:"Only this many queries of each set; 0 is all." default:"0"`
 }
 
-// Help shows how it is called.
-func (Eval) Help() string {
-	return `The memories are published over JetStream, logged, indexed and asked for, as an agent would.
-docs/selection.md says what is in a set's files. SET/NAME.questions.jsonl asks about the git repository NAME: it is
-imported and asked as a user does, and a text counts when it matches the regular expressions of an answer. Without labels a question counts for nothing but the raw run. The settings --dir and --tenant
-of other commands are not used: a temporary folder is.
-
-Examples:
-  satchel-lab eval --data ./eval --set locomo --out run.jsonl
-  satchel-lab eval --data ./eval --all
-  satchel-lab eval --data ./eval --set locomo --ablate
-  satchel-lab eval --data ./eval --set locomo --set scifact --beside --max 200
-  satchel-lab eval --data ./eval --all --account
-  satchel-lab eval --data ./eval --set cosqa --assemble code
-  satchel-lab eval --data ./eval --set repoqa --repository ./river --budget 500,1000,2000,4000
-  satchel-lab eval --data ./eval --set pii
-  satchel-lab eval --data ./eval --set injection`
-}
-
 // Run evaluates the sets one after another.
 func (c *Eval) Run(ctx context.Context, a *app.App) error {
 	sets := c.Set

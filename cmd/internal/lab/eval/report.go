@@ -28,30 +28,19 @@ func printEval(w io.Writer, r Report, budgets []int) {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(tw, "category\tqueries\tR@5\tR@10\tR@20\tnDCG@10\tMRR\tsession@5\tcommon\t")
 	budgets = slices.Sorted(slices.Values(budgets))
-	for _, b := range budgets {
-		fmt.Fprintf(tw, "ev@%d\t", b)
-	}
-	for _, b := range budgets {
-		fmt.Fprintf(tw, "text@%d\t", b)
-	}
-	for _, b := range budgets {
-		fmt.Fprintf(tw, "answer@%d\t", b)
-	}
-	for _, b := range budgets {
-		fmt.Fprintf(tw, "tokens@%d\t", b)
+	for _, name := range []string{"ev", "text", "answer", "tokens"} {
+		for _, b := range budgets {
+			fmt.Fprintf(tw, "%s@%d\t", name, b)
+		}
 	}
 	fmt.Fprint(tw, "drops named\tcites\tover\tp50 ms\tp95 ms\t\n")
 	for _, l := range r.Lines {
 		m := l.Mean
 		fmt.Fprintf(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t", l.Category, l.Queries, m.Recall5, m.Recall10, m.Recall20, m.NDCG10, m.MRR, m.Session5, m.Common)
-		for _, b := range budgets {
-			fmt.Fprintf(tw, "%.3f\t", m.Evidence[b])
-		}
-		for _, b := range budgets {
-			fmt.Fprintf(tw, "%.3f\t", m.Shown[b])
-		}
-		for _, b := range budgets {
-			fmt.Fprintf(tw, "%.3f\t", m.Answered[b])
+		for _, share := range []map[int]float64{m.Evidence, m.Shown, m.Answered} {
+			for _, b := range budgets {
+				fmt.Fprintf(tw, "%.3f\t", share[b])
+			}
 		}
 		for _, b := range budgets {
 			fmt.Fprintf(tw, "%.0f\t", m.Tokens[b])

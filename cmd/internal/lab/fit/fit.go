@@ -24,16 +24,6 @@ type Fit struct {
 	Meaning bool     `help:"Print what the constants for questions in other words find, one by one, and with each conversation left out."`
 }
 
-// Help shows how it is called.
-func (Fit) Help() string {
-	return `Run it from the root of the source tree: it fits to the conversations of test/talk, too.
-
-Examples:
-  satchel-lab fit --data DIR > pipeline/selection/rank/calibration.go
-  satchel-lab fit --data DIR --encoder > pipeline/selection/rank/calibration_encoder.go
-  satchel-lab fit --data test/talk --meaning [--encoder]`
-}
-
 // Run fits and prints Go source; the diagram goes to the error output.
 func (c *Fit) Run(ctx context.Context, a *app.App) error {
 	if c.Most < 1 {

@@ -43,53 +43,42 @@ func (c chart) titled(title, at string) chart {
 	return c
 }
 
-// overSizes has a curve for each line.
-func (r *Report) overSizes(of func(Part) stat) chart {
-	c := chart{x: "items"}
-	for _, size := range r.Sizes {
-		c.labels = append(c.labels, fmt.Sprint(size))
+// over has a curve of each name over numbers.
+func over(x string, numbers []int, names []string, value func(name string, number int) *stat) chart {
+	c := chart{x: x}
+	for _, n := range numbers {
+		c.labels = append(c.labels, fmt.Sprint(n))
 	}
-	for _, line := range lineNames() {
-		one := curve{name: line}
-		for _, size := range r.Sizes {
-			value := of(r.overall(size, line, r.middle()))
-			one.values = append(one.values, &value)
+	for _, name := range names {
+		one := curve{name: name}
+		for _, n := range numbers {
+			one.values = append(one.values, value(name, n))
 		}
 		c.curves = append(c.curves, one)
 	}
 	return c
 }
 
+// overSizes has a curve for each line.
+func (r *Report) overSizes(of func(Part) stat) chart {
+	return over("items", r.Sizes, lineNames(), func(line string, size int) *stat {
+		value := of(r.overall(size, line, r.middle()))
+		return &value
+	})
+}
+
 func (r *Report) overBudgets(size int) chart {
-	c := chart{x: "tokens"}
-	for _, budget := range r.Budgets {
-		c.labels = append(c.labels, fmt.Sprint(budget))
-	}
-	for _, line := range lineNames() {
-		one := curve{name: line}
-		for _, budget := range r.Budgets {
-			value := r.overall(size, line, budget).Evidence
-			one.values = append(one.values, &value)
-		}
-		c.curves = append(c.curves, one)
-	}
-	return c
+	return over("tokens", r.Budgets, lineNames(), func(line string, budget int) *stat {
+		value := r.overall(size, line, budget).Evidence
+		return &value
+	})
 }
 
 // overDistortions has a curve of Satchel for each distortion.
 func (r *Report) overDistortions(budget int) chart {
-	c := chart{x: "items"}
-	for _, size := range r.Sizes {
-		c.labels = append(c.labels, fmt.Sprint(size))
-	}
-	for _, d := range r.Distortions {
-		one := curve{name: d}
-		for _, size := range r.Sizes {
-			one.values = append(one.values, r.evidenceAt(lineSatchel, size, budget, d))
-		}
-		c.curves = append(c.curves, one)
-	}
-	return c
+	return over("items", r.Sizes, r.Distortions, func(name string, size int) *stat {
+		return r.evidenceAt(lineSatchel, size, budget, name)
+	})
 }
 
 // evidenceAt is the evidence at one point, nil where there is none.
@@ -145,16 +134,7 @@ func (r *Report) overDistractors(size, budget int) chart {
 		}
 	}
 	slices.Sort(order)
-	c := chart{x: "distractors"}
-	for _, n := range order {
-		c.labels = append(c.labels, fmt.Sprint(n))
-	}
-	for _, line := range lineNames() {
-		one := curve{name: line}
-		for _, n := range order {
-			one.values = append(one.values, r.evidenceAt(line, size, budget, numbers[n]))
-		}
-		c.curves = append(c.curves, one)
-	}
-	return c
+	return over("distractors", order, lineNames(), func(line string, n int) *stat {
+		return r.evidenceAt(line, size, budget, numbers[n])
+	})
 }

@@ -164,25 +164,14 @@ func sumUpReplies(s *settings, x *examiner, budget int, replies []reply) Examine
 
 // chart has a curve for each context.
 func (e *Examined) chart(sizes []int) chart {
-	c := chart{x: "items"}
-	for _, size := range sizes {
-		c.labels = append(c.labels, fmt.Sprint(size))
-	}
-	for _, way := range ways() {
-		one := curve{name: way}
+	c := over("items", sizes, ways(), func(way string, size int) *stat {
 		for i := range e.Points {
-			p := &e.Points[i]
-			if p.Context != way || p.Distortion != "" {
-				continue
+			if p := &e.Points[i]; p.Context == way && p.Size == size && p.Distortion == "" && p.Questions > 0 {
+				return &p.Right
 			}
-			value := &p.Right
-			if p.Questions == 0 {
-				value = nil
-			}
-			one.values = append(one.values, value)
 		}
-		c.curves = append(c.curves, one)
-	}
+		return nil
+	})
 	return c.titled("Right answers of "+e.Model, fmt.Sprintf("packs of %d tokens, %d tokens of history", e.Budget, e.Context))
 }
 

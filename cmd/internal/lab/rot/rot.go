@@ -30,31 +30,6 @@ type Rot struct {
 	Check    string   `help:"Compare with this rot.json; exit code 3 when a point is below the lower end of its interval there." type:"existingfile"`
 }
 
-// Help shows how it is called.
-func (Rot) Help() string {
-	return `Context rot is answers that get worse as the context grows. This command writes facts into histories of several
-sizes, asks for them, and measures what packs hold: the evidence, the answer, how much of the text is evidence and where
-it stands, and how much is distractors, replaced or outdated facts, repetitions and injected instructions. BM25, vectors,
-the newest items and the whole history fill the same budgets beside it. docs/rot.md says what each figure means.
-With --endpoint a model of yours is asked with the pack, with its evidence first, in the middle and last, and with as much
-of the history as --context holds; its answers are in endpoint.json and decide nothing.
-With --data the memories and questions of an evaluation set take the place of the built-in facts.
-
-Memories are published over JetStream, logged, indexed and asked for, in a temporary folder; the data folder of the
-settings is not touched. Equal flags give equal files, but for timing.json. Without EMBEDDINGS_MODEL the table alone makes the
-vectors.
-
-Exit code 3: a pack shows a replaced fact or an injection without its fence, or leaves out an item without naming it; or a
-point is below --check.
-
-Examples:
-  satchel-lab rot --out rot
-  satchel-lab rot --sizes 1000,10000 --distort none,distractors:4,distractors:16 --out rot
-  satchel-lab rot --data ./eval --set locomo --sizes 10000,30000 --out rot
-  satchel-lab rot --sizes 1000 --max 30 --endpoint http://127.0.0.1:11434/v1 --model qwen3:8b --out rot
-  satchel-lab rot --sizes 1000,10000 --max 60 --check rot-before/rot.json --out rot`
-}
-
 // The most that makes sense; more is a slip of the finger.
 const (
 	maxSize   = 10_000_000
