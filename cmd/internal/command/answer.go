@@ -37,7 +37,7 @@ func (c *Answer) Run(ctx context.Context, a *app.App) error {
 	if reply.Answer != nil {
 		sentences = len(reply.Answer.Sentences)
 	}
-	err := printReply(a, reply, func(w io.Writer) {
+	err := PrintReply(a, reply, func(w io.Writer) {
 		PrintAnswer(w, &reply)
 		fmt.Fprintf(w, "trace    satchel trace %s\n", reply.RequestID)
 	})

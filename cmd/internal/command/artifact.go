@@ -67,7 +67,7 @@ func (c *artifactPutCmd) Run(ctx context.Context, a *app.App) (err error) {
 	if err != nil {
 		return err
 	}
-	return printReply(a, map[string]any{"item": item, "receipt": receipt}, func(w io.Writer) {
+	return PrintReply(a, map[string]any{"item": item, "receipt": receipt}, func(w io.Writer) {
 		stored, _ := item.Artifact()
 		fmt.Fprintf(w, "stored   %d bytes as sha256:%.16s…, %s\n", stored.Size, stored.SHA256, stored.MediaType)
 		fmt.Fprintf(w, "%-8s item %s, log position %d\n", receipt.Level, item.ID, receipt.Position)
@@ -158,7 +158,7 @@ func (c *artifactRevokeCmd) Run(ctx context.Context, a *app.App) error {
 	if err := conn.Call(ctx, subject, schemas.RevokeRequest{From: c.agent(), Handle: c.Handle, ItemID: c.Item}, &reply); err != nil {
 		return err
 	}
-	return printReply(a, reply, func(w io.Writer) {
+	return PrintReply(a, reply, func(w io.Writer) {
 		fmt.Fprintf(w, "revoked  what was given out until %s\n", reply.RevokedAt.Format(time.RFC3339))
 	})
 }

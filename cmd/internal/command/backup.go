@@ -158,7 +158,7 @@ func printBackup(a *app.App, dir string, made backup.Summary) error {
 	for _, h := range made.Heads {
 		out.Tenants = append(out.Tenants, BackupHead{Tenant: h.Tenant, Entries: h.Size, Root: h.Root.String()})
 	}
-	return printReply(a, out, func(w io.Writer) {
+	return PrintReply(a, out, func(w io.Writer) {
 		for _, t := range out.Tenants {
 			fmt.Fprintf(w, "%s: %s, root %s\n", t.Tenant, terminal.Plural(int(t.Entries), "entry", "entries"), t.Root)
 		}

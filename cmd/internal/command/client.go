@@ -23,7 +23,6 @@ import (
 type Client struct {
 	NC     *nats.Conn
 	Tenant string
-	Agent  string
 	keyed  bool // as a principal of the embedded server
 }
 
@@ -109,7 +108,7 @@ func connect(ctx context.Context, a *app.App, user nats.Option) (*Client, error)
 	if err != nil {
 		return nil, app.ExplainNATS(url, err)
 	}
-	return &Client{NC: nc, Tenant: a.Tenant, Agent: "cli", keyed: a.NATSURL == "" && a.NKey != ""}, nil
+	return &Client{NC: nc, Tenant: a.Tenant, keyed: a.NATSURL == "" && a.NKey != ""}, nil
 }
 
 // Close closes it.

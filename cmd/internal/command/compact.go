@@ -41,7 +41,7 @@ func (c *Compact) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "compact", req, &out); err != nil {
 		return err
 	}
-	err := printReply(a, out, func(w io.Writer) { printCompacted(w, &out) })
+	err := PrintReply(a, out, func(w io.Writer) { printCompacted(w, &out) })
 	if !a.JSON {
 		printWarnings(a, out.Warnings)
 	}

@@ -20,7 +20,7 @@ func (Config) Run(a *app.App) error {
 	}
 	printWarnings(a, a.SettingWarnings())
 	list := a.Effective()
-	return printTable(a, list, func(w io.Writer) {
+	return PrintTable(a, list, func(w io.Writer) {
 		for _, s := range list {
 			fmt.Fprintf(w, "--%s\t%s\t%s\t%s\n", s.Name, s.Env, s.Value, s.Help)
 		}

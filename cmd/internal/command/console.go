@@ -44,7 +44,7 @@ func (c *Console) Run(ctx context.Context, a *app.App) error {
 	}
 	address := strings.TrimSuffix(base.String(), "/") + link.Path
 	reply := map[string]any{"url": address, "tenant": link.Tenant, "principal": link.Principal, "seconds": link.Seconds}
-	return printReply(a, reply, func(w io.Writer) {
+	return PrintReply(a, reply, func(w io.Writer) {
 		fmt.Fprintln(w, address)
 		fmt.Fprintf(a.Err, "for principal %s in tenant %s; it works once, within %d seconds\n", link.Principal, link.Tenant, link.Seconds)
 	})

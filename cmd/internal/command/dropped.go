@@ -44,7 +44,7 @@ func (c *Dropped) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "recover", req, &out); err != nil {
 		return err
 	}
-	if err := printReply(a, out, func(w io.Writer) { printRecovered(a, w, &out) }); err != nil {
+	if err := PrintReply(a, out, func(w io.Writer) { printRecovered(a, w, &out) }); err != nil {
 		return err
 	}
 	if len(out.Results) == 0 && len(out.Missing) > 0 {

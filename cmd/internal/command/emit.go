@@ -58,7 +58,7 @@ func (c *Emit) Run(ctx context.Context, a *app.App) error {
 		Item string `json:"item"`
 		schemas.Receipt
 	}{item.ID, r}
-	return printReply(a, reply, func(w io.Writer) {
+	return PrintReply(a, reply, func(w io.Writer) {
 		fmt.Fprintf(w, "%s: item %s (event %s)", r.Level, item.ID, r.ID)
 		if r.Position > 0 {
 			fmt.Fprintf(w, ", log position %d, leaf %.16s…", r.Position, r.Leaf)
@@ -145,7 +145,7 @@ func (c *Forget) plan(ctx context.Context, a *app.App, e *emitters.Emitter) erro
 	if err != nil {
 		return c.Explain(err)
 	}
-	return printReply(a, p, func(w io.Writer) {
+	return PrintReply(a, p, func(w io.Writer) {
 		fmt.Fprintf(w, "would erase %s, with %s, %s and %s; nothing was erased\n", terminal.Excerpt(strings.Join(p.Items, ", "), 400),
 			terminal.Plural(len(p.Summaries), "summary", "summaries"), terminal.Plural(p.Packs, "pack", "packs"), terminal.Plural(p.Artifacts, "artifact", "artifacts"))
 	})
@@ -165,7 +165,7 @@ func (c *Forget) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return c.Explain(err)
 	}
-	return printReply(a, r, func(w io.Writer) {
+	return PrintReply(a, r, func(w io.Writer) {
 		fmt.Fprintf(w, "erased %s: %s, %s\n", strings.Join(r.Items, ", "), terminal.Plural(len(r.Positions), "log entry", "log entries"), terminal.Plural(len(r.Packs), "pack", "packs"))
 		if r.Reason != "" {
 			fmt.Fprintf(w, "  because %s\n", r.Reason)

@@ -137,7 +137,7 @@ func (c *Evidence) sample(ctx context.Context, a *app.App, src evidence.Source) 
 	if err := c.save(file); err != nil {
 		return err
 	}
-	return printReply(a, Sampled{File: c.Out, Tenant: a.Tenant, Packs: packs}, func(w io.Writer) {
+	return PrintReply(a, Sampled{File: c.Out, Tenant: a.Tenant, Packs: packs}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s of %s written to %s: write yes or no into the column \"relevant\", then run satchel evidence --ratings\n",
 			terminal.Plural(packs, "pack", "packs"), a.Tenant, c.Out)
 	})
@@ -161,7 +161,7 @@ func (c *Evidence) rate(a *app.App) (err error) {
 	if err != nil {
 		return &config.UsageError{Err: err}
 	}
-	err = printReply(a, r, func(w io.Writer) {
+	err = PrintReply(a, r, func(w io.Writer) {
 		fmt.Fprintf(w, "%d of %s rated in %s: %d relevant, %.0f %% (95 %% interval %.0f to %.0f %%)\n",
 			r.Rated, terminal.Plural(r.Items, "item", "items"), terminal.Plural(r.Packs, "pack", "packs"), r.Relevant, 100*r.Share, 100*r.Low, 100*r.High)
 	})
@@ -220,7 +220,7 @@ func (c *Evidence) check(a *app.App) error {
 
 func (c *Evidence) print(a *app.App, path, what string, sum evidence.Summary) error {
 	out := Proved{File: path, Tenant: sum.Tenant, Origin: sum.Origin, Size: sum.Head.Size, Packs: sum.Packs, Entries: sum.Entries, Files: sum.Files, Key: sum.Key}
-	return printReply(a, out, func(w io.Writer) {
+	return PrintReply(a, out, func(w io.Writer) {
 		proved := fmt.Sprintf("%s and %s of %s, in a log of %s", terminal.Plural(out.Packs, "pack", "packs"), terminal.Plural(out.Entries, "entry", "entries"), out.Tenant,
 			terminal.Plural(int(out.Size), "entry", "entries"))
 		if c.Verify == "" {

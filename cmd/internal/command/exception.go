@@ -139,7 +139,7 @@ func askExceptions(ctx context.Context, a *app.App, req schemas.ExceptionRequest
 	if err := govern(ctx, a, "exception", req, &reply); err != nil {
 		return err
 	}
-	return printReply(a, reply.Exceptions, func(w io.Writer) {
+	return PrintReply(a, reply.Exceptions, func(w io.Writer) {
 		if len(reply.Exceptions) == 0 {
 			fmt.Fprintln(w, "no governed exceptions: policy holds for everybody")
 		}

@@ -24,7 +24,7 @@ func (c *Explain) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "explain", req, &reply); err != nil {
 		return nameOwner(err)
 	}
-	return printReply(a, reply, func(w io.Writer) {
+	return PrintReply(a, reply, func(w io.Writer) {
 		fmt.Fprintln(w, reply.Explanation)
 		if reply.Change != "" {
 			fmt.Fprintln(w, reply.Change)

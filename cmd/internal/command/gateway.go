@@ -213,7 +213,7 @@ func (c *tokenAddCmd) Run(a *app.App) error {
 	if err != nil {
 		return err
 	}
-	return printReply(a, map[string]any{"token": secret, "entry": entry}, func(w io.Writer) {
+	return PrintReply(a, map[string]any{"token": secret, "entry": entry}, func(w io.Writer) {
 		fmt.Fprintln(w, secret)
 		fmt.Fprintf(a.Err, "token %s of principal %s in tenant %s, for the gateway that reads %s; it is shown only now\n", entry.ID, entry.Principal, entry.Tenant, path)
 	})
@@ -227,7 +227,7 @@ func (c *tokenLsCmd) Run(a *app.App) error {
 	if err != nil {
 		return err
 	}
-	return printReply(a, list, func(w io.Writer) {
+	return PrintReply(a, list, func(w io.Writer) {
 		for _, t := range list {
 			until := "always"
 			if !t.Expires.IsZero() {

@@ -73,7 +73,7 @@ func askHolds(ctx context.Context, a *app.App, req schemas.HoldRequest) error {
 	if err := govern(ctx, a, "hold", req, &reply); err != nil {
 		return err
 	}
-	return printReply(a, reply.Holds, func(w io.Writer) {
+	return PrintReply(a, reply.Holds, func(w io.Writer) {
 		if len(reply.Holds) == 0 {
 			fmt.Fprintln(w, "no legal holds: policy alone says what may be erased")
 		}

@@ -189,7 +189,7 @@ func finishMigration(ctx context.Context, a *app.App, target *app.App) (err erro
 }
 
 func printMigrated(a *app.App, results []migrated, copied, all time.Duration, to string) error {
-	return printReply(a, results, func(w io.Writer) {
+	return PrintReply(a, results, func(w io.Writer) {
 		total := int64(0)
 		for _, r := range results {
 			fmt.Fprintf(w, "%s: %s, heads equal, root %s, index digest %s\n", r.Tenant, terminal.Plural(int(r.Entries), "entry", "entries"), r.Root, r.Digest)

@@ -35,7 +35,7 @@ func (c *policyTestCmd) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return &config.UsageError{Err: err}
 	}
-	err = printReply(a, report, func(w io.Writer) {
+	err = PrintReply(a, report, func(w io.Writer) {
 		for _, t := range report.Tests {
 			if !t.Passed {
 				fmt.Fprintf(w, "NO   %s  %s:%d  %s\n", t.Name, t.File, t.Line, t.Error)
@@ -79,7 +79,7 @@ func (c *policyShowCmd) Run(a *app.App) error {
 		}
 		texts[name] = string(raw)
 	}
-	return printReply(a, texts, func(w io.Writer) {
+	return PrintReply(a, texts, func(w io.Writer) {
 		for _, name := range names {
 			fmt.Fprintf(w, "# ---- %s ----\n%s\n", name, texts[name])
 		}
@@ -94,7 +94,7 @@ func (c *policyShowCmd) write(a *app.App, bundle fs.FS) error {
 	if err := os.CopyFS(c.Out, bundle); err != nil {
 		return fmt.Errorf("write bundle: %w", err)
 	}
-	return printReply(a, map[string]string{"folder": c.Out}, func(w io.Writer) {
+	return PrintReply(a, map[string]string{"folder": c.Out}, func(w io.Writer) {
 		fmt.Fprintf(w, "written to %s; try it with: satchel policy test --bundle %s\n", c.Out, c.Out)
 	})
 }
@@ -183,7 +183,7 @@ func (c *policyExplainCmd) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	return printReply(a, answer, func(w io.Writer) { answer.print(w, shown) })
+	return PrintReply(a, answer, func(w io.Writer) { answer.print(w, shown) })
 }
 
 // record reads the item from the command line or the store.

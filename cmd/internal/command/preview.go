@@ -52,7 +52,7 @@ func (c *Preview) Run(ctx context.Context, a *app.App) error {
 	if err := previewEmpty(ctx, a, len(out.MemoryIDs) == 0, out.Truncated); err != nil {
 		return err
 	}
-	return printTable(a, out, func(w io.Writer) {
+	return PrintTable(a, out, func(w io.Writer) {
 		fmt.Fprintf(w, "%s: %s, %d of %d tokens (%.1f %%), ranked by %s", out.Template, terminal.Plural(len(out.MemoryIDs), "memory", "memories"), out.TokenCount, c.Budget, out.BudgetUsed, rankedBy(c.Ranker))
 		if out.Truncated {
 			fmt.Fprint(w, ", more than fit")

@@ -91,7 +91,7 @@ func enrol(a *app.App, m *policies.Member, public string, change func([]byte, po
 }
 
 func printEnrolled(a *app.App, m *policies.Member, seed string) error {
-	return printReply(a, map[string]string{"tenant": m.Tenant, "id": m.ID, "nkey": m.Key, "seed_file": seed}, func(w io.Writer) {
+	return PrintReply(a, map[string]string{"tenant": m.Tenant, "id": m.ID, "nkey": m.Key, "seed_file": seed}, func(w io.Writer) {
 		fmt.Fprintf(w, "registered  %s of tenant %s in %s, nkey %s\n", m.ID, m.Tenant, a.Principals, m.Key)
 		if seed == "" {
 			seed = "SEED_FILE"
@@ -173,7 +173,7 @@ func (c *principalLsCmd) Run(a *app.App) error {
 			list = append(list, listed{m.Tenant, m.ID, schemas.Level(m.Level).String(), m.Groups, m.Roles, m.Trust, m.Key})
 		}
 	}
-	return printTable(a, list, func(w io.Writer) {
+	return PrintTable(a, list, func(w io.Writer) {
 		for _, l := range list {
 			key := l.NKey
 			if key == "" {

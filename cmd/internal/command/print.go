@@ -35,8 +35,8 @@ func file(a *app.App) (*os.File, bool) {
 // PrintJSON prints v, indented.
 func PrintJSON(a *app.App, v any) error { return encodeSafe(a, v, "  ") }
 
-// printReply prints v as JSON where that is asked for, else in words.
-func printReply(a *app.App, v any, words func(w io.Writer)) error {
+// PrintReply prints v as JSON where that is asked for, else in words.
+func PrintReply(a *app.App, v any, words func(w io.Writer)) error {
 	if a.JSON {
 		return PrintJSON(a, v)
 	}
@@ -45,9 +45,9 @@ func printReply(a *app.App, v any, words func(w io.Writer)) error {
 	return w.err
 }
 
-// printTable prints v as JSON where that is asked for, else lines whose cells are apart by tabs.
-func printTable(a *app.App, v any, lines func(w io.Writer)) error {
-	return printReply(a, v, func(w io.Writer) {
+// PrintTable prints v as JSON where that is asked for, else lines whose cells are apart by tabs.
+func PrintTable(a *app.App, v any, lines func(w io.Writer)) error {
+	return PrintReply(a, v, func(w io.Writer) {
 		table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 		lines(table)
 		_ = table.Flush() // w keeps its error

@@ -54,7 +54,7 @@ func (c *Reembed) Run(ctx context.Context, a *app.App) error {
 			bar.Set(e.Done, e.Total)
 		default:
 			bar.End()
-			return printReply(a, s.Embedding, func(w io.Writer) {
+			return PrintReply(a, s.Embedding, func(w io.Writer) {
 				if e != nil {
 					fmt.Fprintln(w, e)
 				} else {
@@ -231,7 +231,7 @@ func (out *comparison) compare(ctx context.Context, log *eventlog.Log, sc scope.
 }
 
 func printComparison(a *app.App, out *comparison) error {
-	return printReply(a, out, func(w io.Writer) {
+	return PrintReply(a, out, func(w io.Writer) {
 		for i, t := range out.Trials {
 			role := "the configured model"
 			if i == 0 && len(out.Trials) == 2 {

@@ -68,7 +68,7 @@ func (c *Relevance) Run(a *app.App) error {
 	if c.Explain {
 		out["nodes"] = nodes
 	}
-	return printTable(a, out, func(w io.Writer) {
+	return PrintTable(a, out, func(w io.Writer) {
 		fmt.Fprintf(w, "mode %s: %d nodes included, about %d tokens\n", d.Trace.Mode, d.Trace.TotalIncluded, d.Trace.EstTokens)
 		for _, n := range nodes {
 			mark := map[bool]string{true: "+", false: "-"}[n.Included]

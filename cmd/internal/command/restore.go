@@ -248,7 +248,7 @@ func printRestored(a *app.App, from *backup.Backup, restored []backup.Restored, 
 			behind++
 		}
 	}
-	if err := printReply(a, out, func(w io.Writer) { sayRestored(w, from, out, target) }); err != nil {
+	if err := PrintReply(a, out, func(w io.Writer) { sayRestored(w, from, out, target) }); err != nil {
 		return err
 	}
 	if behind > 0 {

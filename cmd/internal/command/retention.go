@@ -64,7 +64,7 @@ func (c *retentionPlanCmd) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	return printReply(a, list, func(w io.Writer) {
+	return PrintReply(a, list, func(w io.Writer) {
 		for i := range list {
 			fmt.Fprintf(w, "%s: %s\n", list[i].Tenant, &list[i])
 		}

@@ -20,7 +20,7 @@ func (c Schema) Run(a *app.App) error {
 	switch c.Name {
 	case "":
 		names := append(schemas.Names(), "asyncapi")
-		return printReply(a, names, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
+		return PrintReply(a, names, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
 	case "asyncapi":
 		_, err := a.Out.Write(schemas.AsyncAPI())
 		return err

@@ -21,7 +21,7 @@ func (c *Status) Run(ctx context.Context, a *app.App) error {
 	if err := Operation(ctx, a, "status", schemas.StatusRequest{From: c.agent()}, &out); err != nil {
 		return err
 	}
-	return printReply(a, out, func(w io.Writer) {
+	return PrintReply(a, out, func(w io.Writer) {
 		say := "ready"
 		if !out.Ready {
 			say = out.Reason

@@ -37,7 +37,7 @@ func (tenantLsCmd) Run(ctx context.Context, a *app.App) (err error) {
 	if a.TenantGiven {
 		list = slices.DeleteFunc(list, func(t app.Tenant) bool { return t.Tenant != a.Tenant })
 	}
-	return printTable(a, list, func(w io.Writer) { printTenants(w, list) })
+	return PrintTable(a, list, func(w io.Writer) { printTenants(w, list) })
 }
 
 func printTenants(w io.Writer, list []app.Tenant) {

@@ -40,7 +40,7 @@ func (c *Trace) Run(ctx context.Context, a *app.App) error {
 	if len(lines) == 0 {
 		return config.Usagef("the ledger of tenant %s has nothing of request %s", a.Tenant, c.Request)
 	}
-	return printReply(a, lines, func(w io.Writer) { printTrace(w, lines) })
+	return PrintReply(a, lines, func(w io.Writer) { printTrace(w, lines) })
 }
 
 // TraceOf reads what a request, or that of a pack, left in the ledger, up to the log position upTo; 0: all

@@ -60,7 +60,7 @@ func (c *Verify) Run(ctx context.Context, a *app.App) error {
 			logs, bad = logs+1, bad+1
 		}
 	}
-	err = printReply(a, results, func(w io.Writer) {
+	err = PrintReply(a, results, func(w io.Writer) {
 		for _, r := range results {
 			printVerified(w, r)
 		}
@@ -265,7 +265,7 @@ func rebuildRemote(ctx context.Context, a *app.App, running *filelock.HeldError)
 }
 
 func printRebuilt(a *app.App, p app.RebuildProgress) error {
-	return printReply(a, p, func(w io.Writer) {
+	return PrintReply(a, p, func(w io.Writer) {
 		fmt.Fprintf(w, "%s: rebuilt from %s, digest %s\n", p.Tenant, terminal.Plural(int(p.Total), "log entry", "log entries"), p.Digest)
 	})
 }

@@ -52,7 +52,7 @@ func (c Version) Run(a *app.App) error {
 			return err
 		}
 	}
-	return printReply(a, built, func(w io.Writer) {
+	return PrintReply(a, built, func(w io.Writer) {
 		fmt.Fprintf(w, "satchel %s %s %s\n", built.Version, built.Revision, built.Go)
 		for _, name := range built.Verified {
 			fmt.Fprintf(w, "ok   %s\n", name)

@@ -81,7 +81,7 @@ func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
 		return err
 	}
 	defer nc.Close()
-	t := &runner{App: own, verbose: c.Verbose, node: n, nc: nc, client: &command.Client{NC: nc, Tenant: demoTenant, Agent: demoAgent}}
+	t := &runner{App: own, verbose: c.Verbose, node: n, nc: nc, client: &command.Client{NC: nc, Tenant: demoTenant}}
 	for _, step := range []func(context.Context) error{t.write, t.refuse, t.ask, t.walk, t.compact, t.sandbox, t.measure, t.prove, t.tamper, t.erase, t.follow} {
 		if err := step(ctx); err != nil {
 			return err

@@ -66,7 +66,7 @@ func (c *contender) open(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, c.proc.stop())
 	}
-	c.conn = &command.Client{NC: nc, Tenant: benchTenant, Agent: "bench"}
+	c.conn = &command.Client{NC: nc, Tenant: benchTenant}
 	c.emitter, err = emitters.New(nc, emitters.Config{Tenant: benchTenant, Agent: "bench"})
 	return err
 }

@@ -200,7 +200,7 @@ func (b *bencher) dial(ctx context.Context) (*command.Client, *emitters.Emitter,
 		return nil, nil, err
 	}
 	e, err := emitters.New(nc, emitters.Config{Tenant: benchTenant, Agent: "bench"})
-	return &command.Client{NC: nc, Tenant: benchTenant, Agent: "bench"}, e, err
+	return &command.Client{NC: nc, Tenant: benchTenant}, e, err
 }
 
 // ingest publishes the corpus in batches and waits until all of it is indexed.

@@ -101,17 +101,10 @@ func mean(scores []Score) Score {
 		m.Session5 += s.Session5 / n
 		m.Common += s.Common / n
 		m.MS += s.MS / n
-		for b, v := range s.Evidence {
-			m.Evidence[b] += v / n
-		}
-		for b, v := range s.Answered {
-			m.Answered[b] += v / n
-		}
-		for b, v := range s.Shown {
-			m.Shown[b] += v / n
-		}
-		for b, v := range s.Tokens {
-			m.Tokens[b] += v / n
+		for _, by := range []struct{ mean, of map[int]float64 }{{m.Evidence, s.Evidence}, {m.Answered, s.Answered}, {m.Shown, s.Shown}, {m.Tokens, s.Tokens}} {
+			for budget, v := range by.of {
+				by.mean[budget] += v / n
+			}
 		}
 	}
 	return m
