@@ -89,13 +89,9 @@ func (c *Backup) Run(ctx context.Context, a *app.App) (err error) {
 			return &FoundError{What: fmt.Sprintf("%v; see satchel rollback --help", bad)}
 		}
 	}
-	signer, key, err := a.LogKey(nil)
+	signer, verifier, _, err := logKeys(a)
 	if err != nil {
 		return err
-	}
-	verifier, err := note.NewVerifier(key)
-	if err != nil {
-		return fmt.Errorf("read log key: %w", err)
 	}
 	artifacts, done, err := a.ReadArtifacts(ctx)
 	if err != nil {
@@ -117,6 +113,17 @@ func (c *Backup) Run(ctx context.Context, a *app.App) (err error) {
 		fmt.Fprintf(a.Err, "the backup is whole, but metrics will not show it: %v\n", err)
 	}
 	return printBackup(a, c.Dir, made)
+}
+
+// logKeys returns what signs the log, what verifies it, and the verifier key.
+func logKeys(a *app.App) (signer note.Signer, verifier note.Verifier, key string, err error) {
+	if signer, key, err = a.LogKey(nil); err != nil {
+		return nil, nil, "", err
+	}
+	if verifier, err = note.NewVerifier(key); err != nil {
+		return nil, nil, "", fmt.Errorf("read log key: %w", err)
+	}
+	return signer, verifier, key, nil
 }
 
 // writeKeys writes the file of keys.

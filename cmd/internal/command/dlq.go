@@ -97,12 +97,9 @@ func (c *dlqShowCmd) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	defer done()
-	l, err := dead.Read(ctx, c.Seq)
+	l, err := readLetter(ctx, a, dead, c.Seq)
 	if err != nil {
-		return noLetter(err)
-	}
-	if l.Tenant != a.Tenant {
-		return config.Usagef("dead letter %d belongs to another tenant", c.Seq)
+		return err
 	}
 	if a.JSON {
 		return PrintJSON(a, struct {
@@ -149,12 +146,8 @@ func eachLetter(ctx context.Context, a *app.App, seqs []uint64, done string, do 
 	}
 	defer closeConn()
 	for _, seq := range seqs {
-		l, err := dead.Read(ctx, seq)
-		if err != nil {
-			return noLetter(err)
-		}
-		if l.Tenant != a.Tenant {
-			return config.Usagef("dead letter %d belongs to another tenant", seq)
+		if _, err := readLetter(ctx, a, dead, seq); err != nil {
+			return err
 		}
 		if err := do(dead, ctx, seq); err != nil {
 			return err
@@ -164,9 +157,14 @@ func eachLetter(ctx context.Context, a *app.App, seqs []uint64, done string, do 
 	return nil
 }
 
-func noLetter(err error) error {
+// readLetter reads a dead letter of the tenant.
+func readLetter(ctx context.Context, a *app.App, dead *jetstream.DeadLetters, seq uint64) (jetstream.DeadLetter, error) {
+	l, err := dead.Read(ctx, seq)
 	if errors.Is(err, jetstream.ErrNoDeadLetter) {
-		return &config.UsageError{Err: err}
+		err = &config.UsageError{Err: err}
 	}
-	return err
+	if err == nil && l.Tenant != a.Tenant {
+		err = config.Usagef("dead letter %d belongs to another tenant", seq)
+	}
+	return l, err
 }

@@ -114,9 +114,10 @@ func copyLogs(ctx context.Context, a *app.App, target *app.App) (tenants []strin
 		}
 	}
 	for _, tenant := range tenants {
-		bar := a.Progress("copying " + tenant)
-		_, err := eventlog.Copy(ctx, from, to, tenant, bar.Set)
-		bar.End()
+		err := withBar(a, "copying "+tenant, func(set progress) error {
+			_, err := eventlog.Copy(ctx, from, to, tenant, set)
+			return err
+		})
 		if errors.Is(err, eventlog.ErrDiffers) {
 			return nil, config.Usagef("%w: name an empty database, or another SATCHEL_DATABASE_SCHEMA", err)
 		}
@@ -147,16 +148,10 @@ func project(ctx context.Context, a *app.App, tenants []string) (results []migra
 		if err != nil {
 			return nil, err
 		}
-		bar := a.Progress("indexing " + tenant)
-		err = projector.CatchUp(ctx, sc, bar.Set)
-		bar.End()
-		if err != nil {
+		if err := withBar(a, "indexing "+tenant, func(set progress) error { return projector.CatchUp(ctx, sc, set) }); err != nil {
 			return nil, err
 		}
-		bar = a.Progress("verifying " + tenant)
-		err = s.Log.Verify(ctx, sc, nil, bar.Set)
-		bar.End()
-		if err != nil {
+		if err := withBar(a, "verifying "+tenant, func(set progress) error { return s.Log.Verify(ctx, sc, nil, set) }); err != nil {
 			return nil, err
 		}
 		head, err := s.Log.Head(ctx, sc)

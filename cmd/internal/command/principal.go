@@ -12,6 +12,7 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/config"
+	"satchel/pipeline/infra/atomicfile"
 	"satchel/policies"
 	"satchel/schemas"
 )
@@ -127,22 +128,14 @@ func writeWhole(path string, data []byte, mode os.FileMode) error {
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".satchel-*")
+	err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(data); return err })
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return os.Chmod(path, mode)
 }
 
 type principalLsCmd struct{}

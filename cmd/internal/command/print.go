@@ -35,6 +35,16 @@ func file(a *app.App) (*os.File, bool) {
 // PrintJSON prints v, indented.
 func PrintJSON(a *app.App, v any) error { return encodeSafe(a, v, "  ") }
 
+// progress says how much of something is done.
+type progress = func(done, total int64)
+
+// withBar shows a bar while do runs.
+func withBar(a *app.App, what string, do func(progress) error) error {
+	bar := a.Progress(what)
+	defer bar.End()
+	return do(bar.Set)
+}
+
 // PrintReply prints v as JSON where that is asked for, else in words.
 func PrintReply(a *app.App, v any, words func(w io.Writer)) error {
 	if a.JSON {

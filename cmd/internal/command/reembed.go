@@ -151,9 +151,8 @@ func shadowOf(ctx context.Context, a *app.App, log *eventlog.Log, sc scope.Scope
 	}
 	t := trial{Model: model.String(), questions: m.Questions, index: index}
 	begun := time.Now()
-	bar := a.Progress("embedding by " + model.Name)
-	err = projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: t.index, Embedder: m, Sanitizer: public}).Fill(ctx, sc, bar.Set)
-	bar.End()
+	reindexer := projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: t.index, Embedder: m, Sanitizer: public})
+	err = withBar(a, "embedding by "+model.Name, func(set progress) error { return reindexer.Fill(ctx, sc, set) })
 	t.Millis = time.Since(begun).Milliseconds()
 	return t, err
 }

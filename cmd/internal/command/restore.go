@@ -63,13 +63,9 @@ func (c *Restore) Run(ctx context.Context, a *app.App) error {
 	if missing := target.MissingKey(); missing != "" {
 		return config.Usagef("%s is missing: copy keys/ of the lost data folder to %s first, or name a file of keys with --keys; a backup never holds keys", missing, target.Path("keys"))
 	}
-	signer, key, err := target.LogKey(nil)
+	signer, verifier, key, err := logKeys(target)
 	if err != nil {
 		return err
-	}
-	verifier, err := note.NewVerifier(key)
-	if err != nil {
-		return fmt.Errorf("read log key: %w", err)
 	}
 	from, err := backup.Open(c.Dir, verifier)
 	if err != nil {

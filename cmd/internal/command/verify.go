@@ -150,9 +150,7 @@ func verifyTenant(ctx context.Context, a *app.App, log *eventlog.Log, tenant str
 	if err != nil {
 		return r, err
 	}
-	bar := a.Progress("verifying " + tenant)
-	err = log.Verify(ctx, s, nil, bar.Set)
-	bar.End()
+	err = withBar(a, "verifying "+tenant, func(set progress) error { return log.Verify(ctx, s, nil, set) })
 	var bad *eventlog.VerifyError
 	switch {
 	case errors.As(err, &bad):
@@ -212,10 +210,7 @@ func (c *Rebuild) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	projector := s.Projector()
-	bar := a.Progress("rebuilding " + a.Tenant)
-	err = projector.Rebuild(ctx, sc, bar.Set)
-	bar.End()
-	if err != nil {
+	if err := withBar(a, "rebuilding "+a.Tenant, func(set progress) error { return projector.Rebuild(ctx, sc, set) }); err != nil {
 		return err
 	}
 	digest, err := s.Digest(ctx, sc)

@@ -72,28 +72,7 @@ func tryMeanings(ctx context.Context, data string, by app.Embedders, out io.Writ
 		if err != nil {
 			return &config.UsageError{Err: err}
 		}
-		st, err := open(ctx, &s, by)
-		if err != nil {
-			return err
-		}
-		for k := range list {
-			weights := rank.DefaultWeights()
-			weights.Meaning = list[k].Meaning
-			if err := st.weigh(&weights); err != nil {
-				return errors.Join(err, st.Close())
-			}
-			got, err := st.recall(ctx, &s)
-			if err != nil {
-				return errors.Join(err, st.Close())
-			}
-			if k == 0 {
-				asked[n] = make([]found, len(got))
-			}
-			for q := range got {
-				asked[n][q].recall = append(asked[n][q].recall, got[q])
-			}
-		}
-		if err := st.Close(); err != nil {
+		if asked[n], err = askWith(ctx, &s, by, list); err != nil {
 			return err
 		}
 	}
@@ -115,6 +94,33 @@ func tryMeanings(ctx context.Context, data string, by app.Embedders, out io.Writ
 	}
 	fmt.Fprintf(out, "left out, mean\t%.4f\n", left)
 	return nil
+}
+
+// askWith asks the questions of a set with each setting.
+func askWith(ctx context.Context, s *measure.Set, by app.Embedders, list []setting) (asked []found, err error) {
+	st, err := open(ctx, s, by)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	for k := range list {
+		weights := rank.DefaultWeights()
+		weights.Meaning = list[k].Meaning
+		if err := st.weigh(&weights); err != nil {
+			return nil, err
+		}
+		got, err := st.recall(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if k == 0 {
+			asked = make([]found, len(got))
+		}
+		for q := range got {
+			asked[q].recall = append(asked[q].recall, got[q])
+		}
+	}
+	return asked, nil
 }
 
 // mean is the mean recall of a setting over the questions of all conversations but one.
