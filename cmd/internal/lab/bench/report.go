@@ -10,19 +10,12 @@ import (
 	"text/tabwriter"
 
 	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/lab/measure"
 )
 
-func percentiles(times []float64) latency {
-	slices.Sort(times)
-	if len(times) == 0 {
-		return latency{}
-	}
-	return latency{P50: times[len(times)/2], P95: times[min(len(times)-1, len(times)*95/100)]}
-}
-
-func median(list []float64) float64 {
-	slices.Sort(list)
-	return list[len(list)/2]
+func percentiles(times []float64) (l latency) {
+	l.P50, l.P95 = measure.Percentiles(times)
+	return l
 }
 
 // rss returns a process's resident memory in MiB, 0 where /proc has none.

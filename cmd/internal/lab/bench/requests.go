@@ -73,7 +73,7 @@ func (b *bencher) runs(ctx context.Context, from int) (latency, error) {
 		l := percentiles(times)
 		p50, p95 = append(p50, l.P50), append(p95, l.P95)
 	}
-	return latency{P50: median(p50), P95: median(p95)}, nil
+	return latency{P50: percentiles(p50).P50, P95: percentiles(p95).P50}, nil
 }
 
 // askTimed asks over NATS and decodes the reply. It returns how long that took, in milliseconds.

@@ -122,13 +122,9 @@ func (c *Eval) open(ctx context.Context, a *app.App, name string) (set measure.S
 	if set, err = c.set(name); err != nil {
 		return set, nil, nil, err
 	}
-	dir, own, n, err := startApart(ctx, a, c.Servers)
+	_, n, done, err := startApart(ctx, a, c.Servers, app.NodeOptions{NoListen: true})
 	if err != nil {
 		return set, nil, nil, err
-	}
-	done = func() error {
-		last := context.WithoutCancel(ctx)
-		return errors.Join(n.Stop(last), own.DropSchemas(last), os.RemoveAll(dir))
 	}
 	sys = newSystem(n, &set)
 	sys.kind, sys.repeat, sys.fill = schemas.Kind(c.Kind), c.Repeat, c.Fill

@@ -20,7 +20,7 @@ import (
 type System struct {
 	*app.Node
 	sys    *system
-	dir    string
+	stop   func() error
 	stored int64 // items so far
 }
 
@@ -34,34 +34,38 @@ func Open(ctx context.Context, a *app.App) (*System, error) {
 	if with.EmbedURL == "" && with.EmbedModel == "" {
 		with.EmbedModel = app.TableName
 	}
-	dir, _, n, err := startApart(ctx, &with, false)
+	_, n, stop, err := startApart(ctx, &with, false, app.NodeOptions{NoListen: true})
 	if err != nil {
 		return nil, err
 	}
-	s := &System{Node: n, dir: dir, sys: newSystem(n, &measure.Set{})}
+	s := &System{Node: n, stop: stop, sys: newSystem(n, &measure.Set{})}
 	s.sys.tenants[Tenant] = Tenant
 	return s, nil
 }
 
-// startApart starts a node in a temporary folder.
-func startApart(ctx context.Context, a *app.App, servers bool) (dir string, own *app.App, n *app.Node, err error) {
-	if dir, err = os.MkdirTemp("", "satchel-eval-"); err != nil {
-		return "", nil, nil, fmt.Errorf("make a data folder: %w", err)
+// startApart starts a node in a temporary folder. The caller MUST call stop, which removes all that it made, whatever became
+// of ctx.
+func startApart(ctx context.Context, a *app.App, servers bool, options app.NodeOptions) (own *app.App, n *app.Node, stop func() error, err error) {
+	dir, err := os.MkdirTemp("", "satchel-eval-")
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("make a data folder: %w", err)
 	}
 	if own, err = a.Apart(dir, servers); err == nil {
+		own.Tenant, own.NATSPort, own.PortGiven = Tenant, 0, false
 		own.EncoderPercent = 100 * max(1, runtime.GOMAXPROCS(0)/2) // nobody asks meanwhile
-		n, err = own.Start(ctx, app.NodeOptions{NoListen: true})
+		n, err = own.Start(ctx, options)
 	}
 	if err != nil {
-		return "", nil, nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return dir, own, n, nil
+	return own, n, func() error {
+		last := context.WithoutCancel(ctx)
+		return errors.Join(n.Stop(last), own.DropSchemas(last), os.RemoveAll(dir))
+	}, nil
 }
 
-// Close stops the node and removes its folder, whatever became of ctx.
-func (s *System) Close(ctx context.Context) error {
-	return errors.Join(s.Stop(context.WithoutCancel(ctx)), os.RemoveAll(s.dir))
-}
+// Close stops the node and removes its folder.
+func (s *System) Close() error { return s.stop() }
 
 // Scope is that of the principal who asks.
 func (s *System) Scope() (scope.Scope, error) {

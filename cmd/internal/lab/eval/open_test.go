@@ -32,7 +32,7 @@ func TestSystemWaitsForEveryItem(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := sys.Close(t.Context()); err != nil {
+		if err := sys.Close(); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,24 +39,11 @@ func (c *Eval) runRepository(ctx context.Context, a *app.App, name string, out i
 	if c.Max > 0 {
 		questions = questions[:min(c.Max, len(questions))]
 	}
-	dir, err := os.MkdirTemp("", "satchel-eval-")
-	if err != nil {
-		return fmt.Errorf("make a data folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	own, err := a.Apart(dir, c.Servers)
+	own, n, stop, err := startApart(ctx, a, c.Servers, app.NodeOptions{Port: embedded.RandomPort})
 	if err != nil {
 		return err
 	}
-	own.Tenant, own.NATSPort, own.PortGiven = "eval", 0, false
-	n, err := own.Start(ctx, app.NodeOptions{Port: embedded.RandomPort})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		last := context.WithoutCancel(ctx)
-		err = errors.Join(err, n.Stop(last), own.DropSchemas(last))
-	}()
+	defer func() { err = errors.Join(err, stop()) }()
 	hide, err := own.ShowAddress(app.AddressFile, n.Server.ClientURL())
 	if err != nil {
 		return err

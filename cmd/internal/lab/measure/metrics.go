@@ -85,6 +85,16 @@ func ndcg(ranked []string, labels Labels, k int) float64 {
 	return dcg / ideal
 }
 
+// Percentiles sorts times and returns the 50th and the 95th percentile; zeros for none.
+func Percentiles(times []float64) (p50, p95 float64) {
+	n := len(times)
+	if n == 0 {
+		return 0, 0
+	}
+	slices.Sort(times)
+	return times[n/2], times[min(n-1, n*95/100)]
+}
+
 // mean averages scores; the zero Score for none.
 func mean(scores []Score) Score {
 	m := Score{Evidence: map[int]float64{}, Shown: map[int]float64{}, Answered: map[int]float64{}, Tokens: map[int]float64{}}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -126,9 +125,6 @@ func SumUp(way string, budget int, replies []Reply) RepositoryLine {
 	}
 	l.Tokens /= float64(max(1, l.Questions))
 	l.Idle /= float64(max(1, idle))
-	slices.Sort(ms)
-	if n := len(ms); n > 0 {
-		l.P50, l.P95 = ms[n/2], ms[min(n-1, n*95/100)]
-	}
+	l.P50, l.P95 = Percentiles(ms)
 	return l
 }

@@ -306,7 +306,6 @@ func line(name string, rows []Row) Line {
 	for i, r := range rows {
 		scores[i], ms[i] = r.Score, r.MS
 	}
-	slices.Sort(ms)
 	l := Line{Category: name, Queries: len(rows), Mean: mean(scores)}
 	for i := range rows {
 		l.Account.Add(rows[i].Account)
@@ -316,8 +315,6 @@ func line(name string, rows []Row) Line {
 			l.Empty++
 		}
 	}
-	if n := len(ms); n > 0 {
-		l.P50, l.P95 = ms[n/2], ms[min(n-1, n*95/100)]
-	}
+	l.P50, l.P95 = Percentiles(ms)
 	return l
 }

@@ -3,6 +3,7 @@ package rot
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -259,34 +260,27 @@ func (r *Report) encode() ([]byte, error) {
 		return nil, fmt.Errorf("encode the report: %w", err)
 	}
 	b := bytes.NewBuffer(bytes.TrimSuffix(raw, []byte("}")))
-	for _, list := range []struct {
-		name  string
-		items []any
-	}{{"points", anys(r.Points)}, {"overall", anys(r.Overall)}, {"position", anys(r.Position)}, {"words", anys(r.Words)}} {
-		fmt.Fprintf(b, ",\n%q: [", list.name)
-		for i, item := range list.items {
-			raw, err := json.Marshal(item)
-			if err != nil {
-				return nil, fmt.Errorf("encode a point: %w", err)
-			}
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteByte('\n')
-			b.Write(raw)
-		}
-		b.WriteString("\n]")
-	}
+	err = errors.Join(encodeList(b, "points", r.Points), encodeList(b, "overall", r.Overall), encodeList(b, "position", r.Position), encodeList(b, "words", r.Words))
 	b.WriteString("}\n")
-	return b.Bytes(), nil
+	return b.Bytes(), err
 }
 
-func anys[T any](list []T) []any {
-	out := make([]any, len(list))
+// encodeList appends a member of the report.
+func encodeList[T any](b *bytes.Buffer, name string, list []T) error {
+	fmt.Fprintf(b, ",\n%q: [", name)
 	for i := range list {
-		out[i] = list[i]
+		raw, err := json.Marshal(list[i])
+		if err != nil {
+			return fmt.Errorf("encode a point: %w", err)
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('\n')
+		b.Write(raw)
 	}
-	return out
+	b.WriteString("\n]")
+	return nil
 }
 
 // encodeLines writes points.jsonl.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -127,7 +126,7 @@ func (m *measured) measure(ctx context.Context, seed uint64, d distortion) (err 
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, m.sys.Close(ctx))
+		err = errors.Join(err, m.sys.Close())
 		m.h, m.sys, m.counts = nil, nil, nil
 	}()
 	for _, size := range m.settings.sizes {
@@ -156,7 +155,7 @@ func (m *measured) measureSize(ctx context.Context, size int) error {
 	if m.examiner != nil {
 		history = lines.recent(m.examiner.context)
 	}
-	var took []time.Duration
+	var took []float64 // ms
 	for i := range m.h.questions {
 		row := Row{Seed: m.h.seed, Distortion: m.h.distort.name, Number: m.h.distort.distractors, Size: size}
 		p, times, err := m.ask(ctx, row, i, counter)
@@ -175,9 +174,7 @@ func (m *measured) measureSize(ctx context.Context, size int) error {
 		m.rows, took = append(m.rows, rows...), append(took, times...)
 		m.did(perQuestion)
 	}
-	slices.Sort(took)
-	ms := func(part int) float64 { return float64(took[len(took)*part/100].Microseconds()) / 1000 }
-	point.P50, point.P95 = ms(50), ms(95)
+	point.P50, point.P95 = measure.Percentiles(took)
 	m.points = append(m.points, point)
 	return nil
 }
@@ -204,7 +201,7 @@ func (m *measured) grow(ctx context.Context, size int) (timePoint, error) {
 
 // ask asks Satchel a question, by its number, at each budget. At one budget, by turns, it ranks once more and looks for
 // items that are neither shown nor named. It returns the pack of the middle budget.
-func (m *measured) ask(ctx context.Context, row Row, number int, counter token.Counter) (middle measure.Packed, took []time.Duration, err error) {
+func (m *measured) ask(ctx context.Context, row Row, number int, counter token.Counter) (middle measure.Packed, took []float64, err error) {
 	q := &m.h.questions[number]
 	for n, budget := range m.settings.budgets {
 		asked := measure.Query{ID: q.id, Text: q.text, TS: measure.Timestamp{Time: q.asked}}
@@ -215,7 +212,7 @@ func (m *measured) ask(ctx context.Context, row Row, number int, counter token.C
 		if budget == m.settings.middle() {
 			middle = p
 		}
-		took = append(took, p.Took)
+		took = append(took, float64(p.Took.Microseconds())/1000)
 		own := row
 		own.Line, own.Budget = lineSatchel, budget
 		m.h.judgePack(&own, q, &p, counter, m.counts)
