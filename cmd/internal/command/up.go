@@ -10,7 +10,10 @@ import (
 // Up is satchel up.
 type Up struct{}
 
-// Worker is satchel worker.
+// Run runs a node until ctx is done.
+func (c *Up) Run(ctx context.Context, a *app.App) error { return a.Run(ctx) }
+
+// Worker is satchel worker: it is up for several.
 type Worker struct{}
 
 // Run runs a worker until ctx is done.
@@ -23,6 +26,3 @@ func (c *Worker) Run(ctx context.Context, a *app.App) error {
 	}
 	return a.Run(ctx)
 }
-
-// Run runs a node until ctx is done.
-func (c *Up) Run(ctx context.Context, a *app.App) error { return a.Run(ctx) }
