@@ -14,7 +14,7 @@ import (
 
 // help has the longer help of the commands.
 //
-//go:embed help.txt
+//go:embed help.md
 var help string
 
 // commands is the tree of commands; every setting is a flag of each.
