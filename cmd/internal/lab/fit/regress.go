@@ -11,23 +11,23 @@ import (
 	"satchel/pipeline/selection/rank"
 )
 
-// model is a kind of evidence that is calibrated by itself, and the terms that it has.
-type model struct {
+// calibrated is a kind of evidence that is calibrated by itself, and the terms that it has.
+type calibrated struct {
 	name, comment string
 	terms         []string
 	see           func(e candidate.Evidence) candidate.Evidence
 }
 
-func models(encoded bool) []model {
+func models(encoded bool) []calibrated {
 	all := func(e candidate.Evidence) candidate.Evidence { return e }
 	if encoded {
-		return []model{
+		return []calibrated{
 			{"Both", "of items whose words and vectors are compared", []string{"Bias", "Words", "Cosine", "Product", "Encoded", "EncodedSquared", "Near", "Dated"}, all},
 			{"ByMeaning", "of items whose vectors alone are compared", []string{"Bias", "Cosine", "CosineSquared", "Encoded", "EncodedSquared", "Dated"},
 				func(e candidate.Evidence) candidate.Evidence { e.ByWords = false; return e }},
 		}
 	}
-	return []model{
+	return []calibrated{
 		{"Both", "of items whose words and vectors are compared", []string{"Bias", "Words", "Cosine", "Product", "Near", "Dated"},
 			all},
 		{"ByWords", "of items whose words alone are compared", []string{"Bias", "Words", "WordsSquared", "Near", "Dated"},
@@ -39,7 +39,7 @@ func models(encoded bool) []model {
 
 // report fits the models, draws how they hold on the half of the questions that they were not fitted
 // to, and returns the coefficients as Go source, and the probability by the first model.
-func report(all []row, models []model, diagram io.Writer) (string, func(*row) float64) {
+func report(all []row, models []calibrated, diagram io.Writer) (string, func(*row) float64) {
 	var out strings.Builder
 	var first func(*row) float64
 	rows := slices.DeleteFunc(slices.Clone(all), func(r row) bool { return r.place >= best })
@@ -70,7 +70,7 @@ func report(all []row, models []model, diagram io.Writer) (string, func(*row) fl
 	return out.String(), first
 }
 
-func terms(m model, r *row) []float64 {
+func terms(m calibrated, r *row) []float64 {
 	all := rank.Terms(m.see(r.Evidence))
 	out := make([]float64, len(m.terms))
 	for i, name := range m.terms {
@@ -79,7 +79,7 @@ func terms(m model, r *row) []float64 {
 	return out
 }
 
-func probability(m model, b []float64, r *row) float64 { return logistic(b, terms(m, r)) }
+func probability(m calibrated, b []float64, r *row) float64 { return logistic(b, terms(m, r)) }
 
 // logistic is the probability that a sum of terms says.
 func logistic(b, terms []float64) float64 {
@@ -104,7 +104,7 @@ func weightOf(r *row) float64 {
 
 // fit returns the coefficients of a logistic regression in which no evidence speaks against an item: a term that
 // would have a negative one is left out.
-func fit(rows []row, m model, of func(*row) bool) []float64 {
+func fit(rows []row, m calibrated, of func(*row) bool) []float64 {
 	whole := m.terms
 	for {
 		b := regress(rows, make([]float64, len(m.terms)), func(r *row) []float64 { return terms(m, r) }, func(r *row) float64 {
