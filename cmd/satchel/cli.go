@@ -76,7 +76,7 @@ type commands struct {
 	Bench moved `cmd:"" hidden:"" passthrough:"" help:"See satchel-lab bench."`
 }
 
-// moved is a command that satchel-lab has: its name refuses, until the release after 0.9.
+// moved is a command that satchel-lab has. Its name only says so, for one release.
 type moved struct {
 	Rest []string `arg:"" optional:""`
 }

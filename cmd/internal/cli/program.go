@@ -1,5 +1,6 @@
-// Package cli runs a program of commands. It promises that every program takes the same settings, as flags or variables, refuses
-// what it does not know before a command runs, prints what no terminal may be sent escaped, and ends with the same exit codes.
+// Package cli runs a program of commands. It promises that every program takes the same settings, as flags or variables. It
+// refuses what it does not know before a command runs, takes away what would command a terminal, and ends with the same exit
+// codes.
 //
 // Exit codes: 0 done; 1 it failed; 2 the command line, a setting or a request is wrong;
 // 3 a check found something (verify, lint, doctor, import, backup, restore, evidence, version; rot, eval of satchel-lab);

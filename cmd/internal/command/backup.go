@@ -89,7 +89,7 @@ func (c *Backup) Run(ctx context.Context, a *app.App) (err error) {
 			return &FoundError{What: fmt.Sprintf("%v; see satchel rollback --help", bad)}
 		}
 	}
-	signer, verifier, _, err := logKeys(a)
+	signer, verifier, _, err := readLogKeys(a)
 	if err != nil {
 		return err
 	}
@@ -115,8 +115,8 @@ func (c *Backup) Run(ctx context.Context, a *app.App) (err error) {
 	return printBackup(a, c.Dir, made)
 }
 
-// logKeys returns what signs the log, what verifies it, and the verifier key.
-func logKeys(a *app.App) (signer note.Signer, verifier note.Verifier, key string, err error) {
+// readLogKeys returns what signs the log, what verifies it, and the verifier key.
+func readLogKeys(a *app.App) (signer note.Signer, verifier note.Verifier, key string, err error) {
 	if signer, key, err = a.LogKey(nil); err != nil {
 		return nil, nil, "", err
 	}

@@ -123,8 +123,8 @@ func (c *exceptionRevokeCmd) Run(ctx context.Context, a *app.App) error {
 	return askExceptions(ctx, a, schemas.ExceptionRequest{From: c.from(), Revoke: c.ID})
 }
 
-// govern asks ctx.v1.<tenant>.<verb>, in a tenant that may be empty.
-func govern(ctx context.Context, a *app.App, verb string, req, reply any) error {
+// askGoverned asks ctx.v1.<tenant>.<verb>, in a tenant that may be empty.
+func askGoverned(ctx context.Context, a *app.App, verb string, req, reply any) error {
 	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func govern(ctx context.Context, a *app.App, verb string, req, reply any) error 
 // askExceptions asks and prints the exceptions of the reply.
 func askExceptions(ctx context.Context, a *app.App, req schemas.ExceptionRequest) error {
 	var reply schemas.ExceptionReply
-	if err := govern(ctx, a, "exception", req, &reply); err != nil {
+	if err := askGoverned(ctx, a, "exception", req, &reply); err != nil {
 		return err
 	}
 	return PrintReply(a, reply.Exceptions, func(w io.Writer) {

@@ -70,7 +70,7 @@ func (c *holdReleaseCmd) Run(ctx context.Context, a *app.App) error {
 // askHolds asks and prints the holds of the reply.
 func askHolds(ctx context.Context, a *app.App, req schemas.HoldRequest) error {
 	var reply schemas.HoldReply
-	if err := govern(ctx, a, "hold", req, &reply); err != nil {
+	if err := askGoverned(ctx, a, "hold", req, &reply); err != nil {
 		return err
 	}
 	return PrintReply(a, reply.Holds, func(w io.Writer) {

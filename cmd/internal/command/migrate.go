@@ -114,7 +114,7 @@ func copyLogs(ctx context.Context, a *app.App, target *app.App) (tenants []strin
 		}
 	}
 	for _, tenant := range tenants {
-		err := withBar(a, "copying "+tenant, func(set progress) error {
+		err := runWithBar(a, "copying "+tenant, func(set progress) error {
 			_, err := eventlog.Copy(ctx, from, to, tenant, set)
 			return err
 		})
@@ -148,10 +148,10 @@ func project(ctx context.Context, a *app.App, tenants []string) (results []migra
 		if err != nil {
 			return nil, err
 		}
-		if err := withBar(a, "indexing "+tenant, func(set progress) error { return projector.CatchUp(ctx, sc, set) }); err != nil {
+		if err := runWithBar(a, "indexing "+tenant, func(set progress) error { return projector.CatchUp(ctx, sc, set) }); err != nil {
 			return nil, err
 		}
-		if err := withBar(a, "verifying "+tenant, func(set progress) error { return s.Log.Verify(ctx, sc, nil, set) }); err != nil {
+		if err := runWithBar(a, "verifying "+tenant, func(set progress) error { return s.Log.Verify(ctx, sc, nil, set) }); err != nil {
 			return nil, err
 		}
 		head, err := s.Log.Head(ctx, sc)

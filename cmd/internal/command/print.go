@@ -38,8 +38,8 @@ func PrintJSON(a *app.App, v any) error { return encodeSafe(a, v, "  ") }
 // progress says how much of something is done.
 type progress = func(done, total int64)
 
-// withBar shows a bar while do runs.
-func withBar(a *app.App, what string, do func(progress) error) error {
+// runWithBar shows a bar while do runs.
+func runWithBar(a *app.App, what string, do func(progress) error) error {
 	bar := a.Progress(what)
 	defer bar.End()
 	return do(bar.Set)

@@ -53,7 +53,7 @@ func (c *Rebuild) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	projector := s.Projector()
-	if err := withBar(a, "rebuilding "+a.Tenant, func(set progress) error { return projector.Rebuild(ctx, sc, set) }); err != nil {
+	if err := runWithBar(a, "rebuilding "+a.Tenant, func(set progress) error { return projector.Rebuild(ctx, sc, set) }); err != nil {
 		return err
 	}
 	digest, err := s.Digest(ctx, sc)

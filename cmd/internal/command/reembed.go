@@ -152,7 +152,7 @@ func shadowOf(ctx context.Context, a *app.App, log *eventlog.Log, sc scope.Scope
 	t := trial{Model: model.String(), questions: m.Questions, index: index}
 	begun := time.Now()
 	reindexer := projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: t.index, Embedder: m, Sanitizer: public})
-	err = withBar(a, "embedding by "+model.Name, func(set progress) error { return reindexer.Fill(ctx, sc, set) })
+	err = runWithBar(a, "embedding by "+model.Name, func(set progress) error { return reindexer.Fill(ctx, sc, set) })
 	t.Millis = time.Since(begun).Milliseconds()
 	return t, err
 }

@@ -63,7 +63,7 @@ func (c *Restore) Run(ctx context.Context, a *app.App) error {
 	if missing := target.MissingKey(); missing != "" {
 		return config.Usagef("%s is missing: copy keys/ of the lost data folder to %s first, or name a file of keys with --keys; a backup never holds keys", missing, target.Path("keys"))
 	}
-	signer, verifier, key, err := logKeys(target)
+	signer, verifier, key, err := readLogKeys(target)
 	if err != nil {
 		return err
 	}

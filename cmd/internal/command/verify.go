@@ -144,7 +144,7 @@ func verifyTenant(ctx context.Context, a *app.App, log *eventlog.Log, tenant str
 	if err != nil {
 		return r, err
 	}
-	err = withBar(a, "verifying "+tenant, func(set progress) error { return log.Verify(ctx, s, nil, set) })
+	err = runWithBar(a, "verifying "+tenant, func(set progress) error { return log.Verify(ctx, s, nil, set) })
 	var bad *eventlog.VerifyError
 	switch {
 	case errors.As(err, &bad):

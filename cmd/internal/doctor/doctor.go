@@ -59,18 +59,18 @@ func (c *Doctor) Run(ctx context.Context, a *app.App) error {
 	return nil
 }
 
-// passed is a finding of what holds.
-func passed(check, format string, args ...any) app.Finding {
+// reportPassed is a finding of what holds.
+func reportPassed(check, format string, args ...any) app.Finding {
 	return app.Finding{Check: check, OK: true, Detail: fmt.Sprintf(format, args...)}
 }
 
-// failed is a finding of what does not hold.
-func failed(check, format string, args ...any) app.Finding {
+// reportFailed is a finding of what does not hold.
+func reportFailed(check, format string, args ...any) app.Finding {
 	return app.Finding{Check: check, Detail: fmt.Sprintf(format, args...)}
 }
 
-// notAsked is a finding of what only a running Satchel can tell.
-func notAsked(check, detail string) app.Finding {
+// reportIdle is a finding of what only a running Satchel can tell.
+func reportIdle(check, detail string) app.Finding {
 	return app.Finding{Check: check, OK: true, Idle: true, Detail: detail}
 }
 
@@ -79,13 +79,13 @@ func checkFolder(a *app.App) app.Finding {
 	info, err := os.Stat(a.Dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return passed(check, "%s is not there yet; satchel up makes it", a.Dir)
+		return reportPassed(check, "%s is not there yet; satchel up makes it", a.Dir)
 	case err != nil:
-		return failed(check, "%v", err)
+		return reportFailed(check, "%v", err)
 	case !info.IsDir():
-		return failed(check, "%s is not a folder", a.Dir)
+		return reportFailed(check, "%s is not a folder", a.Dir)
 	}
-	return passed(check, "%s", a.Dir)
+	return reportPassed(check, "%s", a.Dir)
 }
 
 func checkWritable(a *app.App) app.Finding {
@@ -99,9 +99,9 @@ func checkWritable(a *app.App) app.Finding {
 		err = errors.Join(probe.Sync(), probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		return failed(check, "%v", err)
+		return reportFailed(check, "%v", err)
 	}
-	return passed(check, "a file could be written and synced")
+	return reportPassed(check, "a file could be written and synced")
 }
 
 func checkRegistry(ctx context.Context, a *app.App) app.Finding {
@@ -114,24 +114,24 @@ func checkRegistry(ctx context.Context, a *app.App) app.Finding {
 	err = errors.Join(missing, err)
 	switch {
 	case err != nil:
-		return failed(check, "%v", err)
+		return reportFailed(check, "%v", err)
 	case registry == nil && a.NATSURL != "":
-		return failed(check, "no registry and an external NATS: every principal counts as public; set SATCHEL_PRINCIPALS")
+		return reportFailed(check, "no registry and an external NATS: every principal counts as public; set SATCHEL_PRINCIPALS")
 	case registry == nil:
-		return passed(check, "no registry: what callers claim counts, on this machine only (policy %s)", pdp.Revision())
+		return reportPassed(check, "no registry: what callers claim counts, on this machine only (policy %s)", pdp.Revision())
 	}
-	return passed(check, "registry %s, %s, policy %s", a.Principals, app.KeysOf(registry), pdp.Revision())
+	return reportPassed(check, "registry %s, %s, policy %s", a.Principals, app.KeysOf(registry), pdp.Revision())
 }
 
 func checkDurability(ctx context.Context, a *app.App) []app.Finding {
-	accepted := []app.Finding{passed("accepted survives", "the embedded stream syncs every message before it acknowledges (one copy, on this disk)")}
+	accepted := []app.Finding{reportPassed("accepted survives", "the embedded stream syncs every message before it acknowledges (one copy, on this disk)")}
 	if a.NATSURL != "" {
 		accepted = a.CheckNATS(ctx)
 	}
 	if a.DatabaseURL != "" {
 		return append(accepted, a.CheckDatabase(ctx))
 	}
-	return append(accepted, passed("logged survives", "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"))
+	return append(accepted, reportPassed("logged survives", "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"))
 }
 
 func checkRunning(ctx context.Context, a *app.App) app.Finding {
@@ -139,37 +139,37 @@ func checkRunning(ctx context.Context, a *app.App) app.Finding {
 	conn, err := command.Dial(ctx, a)
 	switch {
 	case errors.Is(err, app.ErrNobody):
-		return notAsked(check, "Satchel does not run now: "+err.Error())
+		return reportIdle(check, "Satchel does not run now: "+err.Error())
 	case err != nil:
-		return failed(check, "%v", err)
+		return reportFailed(check, "%v", err)
 	}
 	defer conn.Close()
 	var head schemas.HeadReply
 	if err := conn.LogCall(ctx, "head", struct{}{}, &head); err != nil {
-		return failed(check, "NATS answers, Satchel does not: %v", err)
+		return reportFailed(check, "NATS answers, Satchel does not: %v", err)
 	}
-	return passed(check, "yes; tenant %s has %s", a.Tenant, terminal.Plural(int(head.Size), "log entry", "log entries"))
+	return reportPassed(check, "yes; tenant %s has %s", a.Tenant, terminal.Plural(int(head.Size), "log entry", "log entries"))
 }
 
 // checkTenants says how many tenants there are of how many there may be.
 func checkTenants(ctx context.Context, a *app.App) app.Finding {
 	const check = "tenants"
 	if a.RequireData() != nil {
-		return passed(check, "there are none")
+		return reportPassed(check, "there are none")
 	}
 	log, err := a.ReadLog(ctx)
 	if err != nil {
-		return failed(check, "%v", err)
+		return reportFailed(check, "%v", err)
 	}
 	defer log.Close()
 	list, err := log.Tenants(ctx)
 	if err != nil {
-		return failed(check, "%v", err)
+		return reportFailed(check, "%v", err)
 	}
 	there := terminal.Plural(len(list), "tenant has", "tenants have") + " a log"
-	f := passed(check, "%s; there is no limit", there)
+	f := reportPassed(check, "%s; there is no limit", there)
 	if a.MaxTenants > 0 {
-		f = passed(check, "%s, of at most %d (SATCHEL_MAX_TENANTS)", there, a.MaxTenants)
+		f = reportPassed(check, "%s, of at most %d (SATCHEL_MAX_TENANTS)", there, a.MaxTenants)
 		f.OK = len(list) < a.MaxTenants
 	}
 	if s, err := a.ReadStatus(ctx); err == nil {
@@ -180,16 +180,16 @@ func checkTenants(ctx context.Context, a *app.App) app.Finding {
 
 func checkLog(ctx context.Context, a *app.App) []app.Finding {
 	if a.RequireData() != nil {
-		return []app.Finding{passed("log", "there is none")}
+		return []app.Finding{reportPassed("log", "there is none")}
 	}
 	log, err := a.ReadLog(ctx)
 	if err != nil {
-		return []app.Finding{failed("log", "%v", err)}
+		return []app.Finding{reportFailed("log", "%v", err)}
 	}
 	defer log.Close()
 	results, err := command.VerifyLogs(ctx, a, log, "")
 	if err != nil {
-		return []app.Finding{failed("log", "%v", err)}
+		return []app.Finding{reportFailed("log", "%v", err)}
 	}
 	var list []app.Finding
 	if a.DatabaseURL != "" && log.Unkeyed == "" {
@@ -197,20 +197,20 @@ func checkLog(ctx context.Context, a *app.App) []app.Finding {
 		if !log.Claimed {
 			detail = "the log in the database names no key yet; the first worker that opens it claims it"
 		}
-		list = append(list, passed("key of the log", "%s", detail))
+		list = append(list, reportPassed("key of the log", "%s", detail))
 	}
 	for _, r := range results {
 		switch {
 		case r.Tenant == "":
-			list = append(list, failed("log", "%s", r.Problem))
+			list = append(list, reportFailed("log", "%s", r.Problem))
 		case r.OK:
-			list = append(list, passed("log of "+r.Tenant, "%s verified", terminal.Plural(int(r.Size), "entry", "entries")))
+			list = append(list, reportPassed("log of "+r.Tenant, "%s verified", terminal.Plural(int(r.Size), "entry", "entries")))
 		default:
-			list = append(list, failed("log of "+r.Tenant, "bad at position %d: %s", r.Position, r.Problem))
+			list = append(list, reportFailed("log of "+r.Tenant, "bad at position %d: %s", r.Position, r.Problem))
 		}
 		if sc, err := scope.System(r.Tenant); err == nil && r.OK {
 			if kept, err := log.KeptErasures(sc); err == nil && len(kept) > 0 {
-				list = append(list, passed("erasures of "+r.Tenant, "%s listed beside the log, and in it", terminal.Plural(len(kept), "erasure is", "erasures are")))
+				list = append(list, reportPassed("erasures of "+r.Tenant, "%s listed beside the log, and in it", terminal.Plural(len(kept), "erasure is", "erasures are")))
 			}
 		}
 	}

@@ -24,23 +24,23 @@ const stillAfter = 7 * time.Second
 func checkPartitions(ctx context.Context, a *app.App, running app.Finding) app.Finding {
 	const check = "partitions"
 	if running.Idle || a.RequireData() != nil {
-		return notAsked(check, "not asked: Satchel does not run")
+		return reportIdle(check, "not asked: Satchel does not run")
 	}
 	conn, err := command.DialOperator(ctx, a)
 	if err != nil {
-		return notAsked(check, "not asked: "+err.Error())
+		return reportIdle(check, "not asked: "+err.Error())
 	}
 	defer conn.Close()
 	log, err := a.ReadLog(ctx)
 	if err != nil {
-		return failed(check, "%v", err)
+		return reportFailed(check, "%v", err)
 	}
 	defer log.Close()
 	began, waiting := time.Now(), map[string]uint64(nil)
 	for {
 		now, err := readWaiting(ctx, conn.NC, log.Log)
 		if err != nil {
-			return failed(check, "%v", err)
+			return reportFailed(check, "%v", err)
 		}
 		if waiting == nil {
 			waiting = now
@@ -55,15 +55,15 @@ func checkPartitions(ctx context.Context, a *app.App, running app.Finding) app.F
 		}
 		switch {
 		case len(still) == 0 && len(waiting) == 0:
-			return passed(check, "the log has every event")
+			return reportPassed(check, "the log has every event")
 		case len(still) == 0:
-			return passed(check, "events wait in %s, and the log takes them", terminal.Plural(len(waiting), "partition", "partitions"))
+			return reportPassed(check, "events wait in %s, and the log takes them", terminal.Plural(len(waiting), "partition", "partitions"))
 		case time.Since(began) >= stillAfter:
-			return failed(check, "%s: events wait, and none was logged for %s; see /readyz and the log of satchel up", strings.Join(still, ", "), stillAfter)
+			return reportFailed(check, "%s: events wait, and none was logged for %s; see /readyz and the log of satchel up", strings.Join(still, ", "), stillAfter)
 		}
 		select {
 		case <-ctx.Done():
-			return failed(check, "%v", ctx.Err())
+			return reportFailed(check, "%v", ctx.Err())
 		case <-time.After(250 * time.Millisecond):
 		}
 	}

@@ -27,7 +27,7 @@ const (
 func checkRanking(a *app.App) app.Finding {
 	r, err := a.Rankings()
 	if err != nil {
-		return failed("ranking", "%v", err)
+		return reportFailed("ranking", "%v", err)
 	}
 	var weights []string
 	for _, p := range r.Profiles {
@@ -39,7 +39,7 @@ func checkRanking(a *app.App) app.Finding {
 			weights = append(weights, fmt.Sprintf("%s %.3g", name, of[name]))
 		}
 	}
-	f := passed("ranking", "profile %s, weights sum to 1 (%s), min_score %g", a.Profile, strings.Join(weights, ", "), a.MinScore)
+	f := reportPassed("ranking", "profile %s, weights sum to 1 (%s), min_score %g", a.Profile, strings.Join(weights, ", "), a.MinScore)
 	if a.MinScore > highScore {
 		f.OK, f.Detail = false, f.Detail+": few items reach that, so requests find next to nothing"
 	}
@@ -55,7 +55,7 @@ func checkBudgets(a *app.App) app.Finding {
 	if a.MaxItems > 0 {
 		items = fmt.Sprintf("%d items", a.MaxItems)
 	}
-	f := passed("budgets", "at most %d bytes, %d tokens, %s a request", a.MaxBytes, a.MaxTokens, items)
+	f := reportPassed("budgets", "at most %d bytes, %d tokens, %s a request", a.MaxBytes, a.MaxTokens, items)
 	if a.MaxBytes > 0 && a.MaxBytes < fewBytes || a.MaxTokens > 0 && a.MaxTokens < fewTokens {
 		f.OK, f.Detail = false, f.Detail+": too few for a handful of items, so most of what is found is dropped"
 	}
@@ -67,11 +67,11 @@ func checkDecisionCache(a *app.App) app.Finding {
 	const check = "decision cache"
 	switch {
 	case a.OPAURL == "":
-		return passed(check, "in the process, dropped when the bundle changes")
+		return reportPassed(check, "in the process, dropped when the bundle changes")
 	case a.OPACache <= 0:
-		return failed(check, "SCS_OPA_CACHE_TTL_MS is 0: every request waits for the OPA server")
+		return reportFailed(check, "SCS_OPA_CACHE_TTL_MS is 0: every request waits for the OPA server")
 	}
-	return passed(check, "verdicts of the OPA server are kept for %d ms", a.OPACache)
+	return reportPassed(check, "verdicts of the OPA server are kept for %d ms", a.OPACache)
 }
 
 // checkAnswer asks a running Satchel what it would show, by the scores of a preview, which leaves
@@ -80,7 +80,7 @@ func checkDecisionCache(a *app.App) app.Finding {
 func checkAnswer(ctx context.Context, a *app.App, running bool) app.Finding {
 	const check = "an answer"
 	if !running {
-		return notAsked(check, "not asked: Satchel does not answer")
+		return reportIdle(check, "not asked: Satchel does not answer")
 	}
 	const question = "what is known here?"
 	req := schemas.BuildRequest{SearchRequest: schemas.SearchRequest{
@@ -88,11 +88,11 @@ func checkAnswer(ctx context.Context, a *app.App, running bool) app.Finding {
 	out, took, err := preview(ctx, a, req)
 	switch {
 	case errors.Is(err, errNoEntries):
-		return notAsked(check, "not asked: nothing is stored for tenant "+a.Tenant+" yet")
+		return reportIdle(check, "not asked: nothing is stored for tenant "+a.Tenant+" yet")
 	case err != nil:
-		return failed(check, "a plain question gets none: %v", err)
+		return reportFailed(check, "a plain question gets none: %v", err)
 	}
-	f := passed(check, "the question %q of clearance internal was answered in %.0f ms", question, float64(took)/1e6)
+	f := reportPassed(check, "the question %q of clearance internal was answered in %.0f ms", question, float64(took)/1e6)
 	if n := len(out.RankingScores); n > 0 {
 		f.Detail += ", from " + terminal.Plural(n, "item", "items")
 	} else {

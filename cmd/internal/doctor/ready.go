@@ -14,16 +14,16 @@ import (
 // and holds the ledger's end against the log's.
 func checkReady(ctx context.Context, a *app.App, found app.Finding) []app.Finding {
 	running := answers(found)
-	silent := notAsked("ledger", "not asked: Satchel does not answer")
+	silent := reportIdle("ledger", "not asked: Satchel does not answer")
 	if s, err := a.ReadStatus(ctx); !running && err == nil && (len(s.Denied) > 0 || !found.OK && s.Ready != "yes") { // it runs, and cannot say so over NATS
-		return append([]app.Finding{failed("ready", "%s", s.Ready), silent}, denied(s.Denied)...)
+		return append([]app.Finding{reportFailed("ready", "%s", s.Ready), silent}, denied(s.Denied)...)
 	}
 	if !running {
-		return []app.Finding{notAsked("ready", silent.Detail), silent}
+		return []app.Finding{reportIdle("ready", silent.Detail), silent}
 	}
 	s, err := a.ReadStatus(ctx)
 	if err != nil {
-		return []app.Finding{notAsked("ready", "not asked: no process says so over HTTP ("+err.Error()+")"), checkLedger(ctx, a)}
+		return []app.Finding{reportIdle("ready", "not asked: no process says so over HTTP ("+err.Error()+")"), checkLedger(ctx, a)}
 	}
 	ready := app.Finding{Check: "ready", OK: s.Ready == "yes", Detail: s.Ready}
 	return append([]app.Finding{ready, checkLedger(ctx, a)}, denied(s.Denied)...)
@@ -35,15 +35,15 @@ func checkLedger(ctx context.Context, a *app.App) app.Finding {
 	end, head, err := readLedgerEnd(ctx, a)
 	switch {
 	case err != nil:
-		return failed(check, "%v", err)
+		return reportFailed(check, "%v", err)
 	case end.Passed && head > 0:
-		return passed(check, "the ledger has nothing of %s any more: it is a window, and others have written since; the log has all %d", a.Tenant, head)
+		return reportPassed(check, "the ledger has nothing of %s any more: it is a window, and others have written since; the log has all %d", a.Tenant, head)
 	case end.At < end.Logged:
-		return failed(check, "the ledger of %s has stopped at position %d, the log has %d: see the log of satchel up", a.Tenant, end.At, head)
+		return reportFailed(check, "the ledger of %s has stopped at position %d, the log has %d: see the log of satchel up", a.Tenant, end.At, head)
 	case end.At > head:
-		return failed(check, "the ledger of %s ends at position %d, the log at %d: somebody else published to it, or the log is an older copy", a.Tenant, end.At, head)
+		return reportFailed(check, "the ledger of %s ends at position %d, the log at %d: somebody else published to it, or the log is an older copy", a.Tenant, end.At, head)
 	}
-	return passed(check, "the ledger of %s has the log up to its head, position %d", a.Tenant, end.At)
+	return reportPassed(check, "the ledger of %s has the log up to its head, position %d", a.Tenant, end.At)
 }
 
 // answers reports whether checkRunning was answered.

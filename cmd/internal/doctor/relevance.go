@@ -11,11 +11,11 @@ import (
 func checkRelevance(a *app.App) app.Finding {
 	const check = "relevance"
 	if a.Relevance == "" {
-		return passed(check, "the built-in configuration")
+		return reportPassed(check, "the built-in configuration")
 	}
 	g, err := relevance.Load(a.Relevance)
 	if err != nil {
-		return failed(check, "%v; until it can be used everything is included", err)
+		return reportFailed(check, "%v; until it can be used everything is included", err)
 	}
-	return passed(check, "%s: %s, %s", a.Relevance, terminal.Plural(len(g.Modes()), "mode", "modes"), terminal.Plural(len(g.Nodes()), "node", "nodes"))
+	return reportPassed(check, "%s: %s, %s", a.Relevance, terminal.Plural(len(g.Modes()), "mode", "modes"), terminal.Plural(len(g.Nodes()), "node", "nodes"))
 }

@@ -43,8 +43,8 @@ func (c chart) titled(title, at string) chart {
 	return c
 }
 
-// over has a curve of each name over numbers.
-func over(x string, numbers []int, names []string, value func(name string, number int) *stat) chart {
+// drawOver has a curve of each name over numbers.
+func drawOver(x string, numbers []int, names []string, value func(name string, number int) *stat) chart {
 	c := chart{x: x}
 	for _, n := range numbers {
 		c.labels = append(c.labels, fmt.Sprint(n))
@@ -61,14 +61,14 @@ func over(x string, numbers []int, names []string, value func(name string, numbe
 
 // overSizes has a curve for each line.
 func (r *Report) overSizes(of func(Part) stat) chart {
-	return over("items", r.Sizes, lineNames(), func(line string, size int) *stat {
+	return drawOver("items", r.Sizes, lineNames(), func(line string, size int) *stat {
 		value := of(r.overall(size, line, r.middle()))
 		return &value
 	})
 }
 
 func (r *Report) overBudgets(size int) chart {
-	return over("tokens", r.Budgets, lineNames(), func(line string, budget int) *stat {
+	return drawOver("tokens", r.Budgets, lineNames(), func(line string, budget int) *stat {
 		value := r.overall(size, line, budget).Evidence
 		return &value
 	})
@@ -76,7 +76,7 @@ func (r *Report) overBudgets(size int) chart {
 
 // overDistortions has a curve of Satchel for each distortion.
 func (r *Report) overDistortions(budget int) chart {
-	return over("items", r.Sizes, r.Distortions, func(name string, size int) *stat {
+	return drawOver("items", r.Sizes, r.Distortions, func(name string, size int) *stat {
 		return r.evidenceAt(lineSatchel, size, budget, name)
 	})
 }
@@ -134,7 +134,7 @@ func (r *Report) overDistractors(size, budget int) chart {
 		}
 	}
 	slices.Sort(order)
-	return over("distractors", order, lineNames(), func(line string, n int) *stat {
+	return drawOver("distractors", order, lineNames(), func(line string, n int) *stat {
 		return r.evidenceAt(line, size, budget, numbers[n])
 	})
 }

@@ -164,7 +164,7 @@ func sumUpReplies(s *settings, x *examiner, budget int, replies []reply) Examine
 
 // chart has a curve for each context.
 func (e *Examined) chart(sizes []int) chart {
-	c := over("items", sizes, ways(), func(way string, size int) *stat {
+	c := drawOver("items", sizes, ways(), func(way string, size int) *stat {
 		for i := range e.Points {
 			if p := &e.Points[i]; p.Context == way && p.Size == size && p.Distortion == "" && p.Questions > 0 {
 				return &p.Right
