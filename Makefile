@@ -15,7 +15,7 @@ ITEMS     ?= 2000
 ENCODER   ?= bin/encoder
 OUT       ?= bin/browser/pictures
 TARGETS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
-BESIDETEST = SATCHEL_TEST_REQUIRE=postgres,neo4j $(GO) test -count=1 -timeout 1h -v -run TestServersBeside ./cmd/satchel
+BESIDETEST = SATCHEL_TEST_REQUIRE=postgres,neo4j $(GO) test -count=1 -timeout 1h -v -run TestServersBeside ./cmd/satchel-lab
 DRIVERS   ?= ./pipeline/store/... ./pipeline/model/... ./policies/... ./jetstream
 
 .DEFAULT_GOAL := help
@@ -25,8 +25,8 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/model/... ./policies/... ./jetstrea
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-build: ## the binary, stripped, in bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/satchel ./cmd/satchel
+build: ## satchel and satchel-lab, stripped, in bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/satchel ./cmd/satchel-lab
 
 demo: ## the first thing to run
 	$(GO) run ./cmd/satchel demo
@@ -60,19 +60,19 @@ fuzz: ## every fuzz target for FUZZTIME each
 		done || exit 1; done
 
 reference: ## the tables of docs/reference, as the code has them
-	SATCHEL_GOLDEN=write $(GO) test -count=1 -run '^(Test[A-Za-z]*Reference|TestSavings)$$' ./cmd/satchel ./emitters/gateway ./deploy/observability/gen ./pipeline/relevance ./pipeline
+	SATCHEL_GOLDEN=write $(GO) test -count=1 -run '^(Test[A-Za-z]*Reference|TestSavings)$$' ./cmd/satchel ./cmd/satchel-lab ./emitters/gateway ./deploy/observability/gen ./pipeline/relevance ./pipeline
 
 bench: build ## latency, throughput, restart and memory on a generated corpus
-	bin/satchel bench
+	bin/satchel-lab bench
 
 eval: build ## retrieval and packs on labelled data: EVAL_DATA=folder SET=name
-	bin/satchel eval --data $(EVAL_DATA) --set $(SET)
+	bin/satchel-lab eval --data $(EVAL_DATA) --set $(SET)
 
 measurements: build ## docs/measurements.md, anew: EVAL_DATA=folder
 	$(GO) run ./test/measurements test/talk test/held $(EVAL_DATA):$(MEASURED) > docs/measurements.md.new && mv docs/measurements.md.new docs/measurements.md
 
 rot: build ## packs as the history grows and distractors are planted, against test/golden/rot.json; docs/reference/rot.md says how to accept new figures
-	bin/satchel rot --sizes 1000,10000 --max 60 --seeds 1 --check test/golden/rot.json --out bin/rot
+	bin/satchel-lab rot --sizes 1000,10000 --max 60 --seeds 1 --check test/golden/rot.json --out bin/rot
 
 crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost or doubled
 	SATCHEL_CRASH_TIME=$(CRASHTIME) $(GO) test -count=1 -timeout 2h -v -run TestKill ./test/fault
@@ -83,10 +83,10 @@ workers: ## the table of scaling, then kill -9 one of 2 and of 4 workers every s
 scaling: ## 1, 2 and 4 workers over one NATS cluster and one Postgres, 32 tenants: one table
 	SATCHEL_BENCH=1 $(GO) test -count=1 -timeout 1h -v -run TestBenchWorkers ./test/fault
 
-evalservers: ## satchel eval --beside on servers that it starts: EVAL_DATA=folder BESIDE="locomo scifact beam100k" MAX=150
+evalservers: ## satchel-lab eval --beside on servers that it starts: EVAL_DATA=folder BESIDE="locomo scifact beam100k" MAX=150
 	SATCHEL_BESIDE="eval --data $(abspath $(EVAL_DATA)) --beside --max $(MAX) $(addprefix --set=,$(BESIDE))" $(BESIDETEST)
 
-benchservers: ## satchel bench --beside on servers that it starts
+benchservers: ## satchel-lab bench --beside on servers that it starts
 	SATCHEL_BESIDE="bench --items $(ITEMS) --requests 60 --runs 1 --rate 100 --beside" $(BESIDETEST)
 
 encoder: ## the sentence encoder against ONNX Runtime, which it installs into ENCODER; COUNT texts, PIECES strings

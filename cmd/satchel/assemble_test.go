@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
 	"satchel/pipeline/language"
 	"satchel/schemas"
@@ -65,7 +64,7 @@ func TestTemplatesOnANode(t *testing.T) {
 	t.Parallel()
 	n := remembered(t)
 	nc := n.connect(t)
-	c := &client.Client{NC: nc, Tenant: "main"}
+	c := &command.Client{NC: nc, Tenant: "main"}
 	from := &schemas.Agent{ID: "cli", SecurityLevel: "internal", Roles: []string{"template_editor"}}
 	var list schemas.TemplateReply
 	if err := c.Context(t.Context(), "template", schemas.TemplateRequest{From: from, Register: &schemas.ContextTemplate{Name: "mine", MemoryFormat: "<{{content}}>"}}, &list); err != nil || len(list.Templates) != 4 {

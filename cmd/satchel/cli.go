@@ -1,24 +1,24 @@
 package main
 
 import (
-	"fmt"
-	"slices"
-	"strings"
+	_ "embed"
 
 	"github.com/alecthomas/kong"
 
-	"satchel/cmd/internal/bench"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/demo"
 	"satchel/cmd/internal/doctor"
-	"satchel/cmd/internal/evaluate"
 	"satchel/cmd/internal/importer"
-	"satchel/cmd/internal/rot"
 )
 
-// cli is the tree of commands; every setting is a flag of each.
-type cli struct {
+// help has the longer help of the commands.
+//
+//go:embed help.md
+var help string
+
+// commands is the tree of commands; every setting is a flag of each.
+type commands struct {
 	config.Settings `group:"Settings"`
 
 	Demo       demo.Demo          `cmd:"" help:"Show it all on a small example, in a fresh folder. Begin here."`
@@ -57,9 +57,6 @@ type cli struct {
 	Rebuild    command.Rebuild    `cmd:"" help:"Empty the indexes and fill them from the log."`
 	Reembed    command.Reembed    `cmd:"" help:"Follow the embedding anew by another model, or try a model on the log and compare it."`
 	Dlq        command.Dlq        `cmd:"" help:"Look at, retry or drop rejected events."`
-	Eval       evaluate.Evaluate  `cmd:"" help:"Score retrieval and packs on labelled data."`
-	Rot        rot.Rot            `cmd:"" help:"Measure how packs change as the history grows and distractors are planted in it."`
-	Bench      bench.Bench        `cmd:"" help:"Measure latency, throughput, restart and memory on a generated corpus."`
 	Doctor     doctor.Doctor      `cmd:"" help:"Say what works, what does not, and which promises hold."`
 	Principal  command.Principal  `cmd:"" help:"Register principals and make the keys that they connect with."`
 	Tenants    command.Tenant     `cmd:"" name:"tenant" help:"List the tenants."`
@@ -73,6 +70,20 @@ type cli struct {
 	Lint       command.Lint       `cmd:"" help:"Check JSONL files of memories; exit 3 when one is malformed or unlabelled."`
 	Completion command.Completion `cmd:"" help:"Print the script by which a shell completes commands and flags."`
 	Version    command.Version    `cmd:"" help:"Print the version."`
+
+	Eval  moved `cmd:"" hidden:"" passthrough:"" help:"See satchel-lab eval."`
+	Rot   moved `cmd:"" hidden:"" passthrough:"" help:"See satchel-lab rot."`
+	Bench moved `cmd:"" hidden:"" passthrough:"" help:"See satchel-lab bench."`
+}
+
+// moved is a command that satchel-lab has. Its name only says so, for one release.
+type moved struct {
+	Rest []string `arg:"" optional:""`
+}
+
+// Run says where the command is.
+func (moved) Run(k *kong.Context) error {
+	return config.Usagef("satchel %[1]s has moved: run satchel-lab %[1]s, with the same flags", k.Selected().Name)
 }
 
 const description = `Governed memory and context for AI agents, on NATS.
@@ -81,52 +92,3 @@ const description = `Governed memory and context for AI agents, on NATS.
     satchel up                  run it; then, in another terminal:
     satchel emit --text "…"     remember
     satchel ask "…"             ask`
-
-// printHelp returns kong's help with the settings that matter for the command; all has every setting. The first
-// help lists the common commands on a line each, so that it fits a screen.
-func printHelp(all bool) kong.HelpPrinter {
-	return func(options kong.HelpOptions, ctx *kong.Context) error {
-		at := ctx.Selected()
-		switch {
-		case all:
-			return kong.DefaultHelpPrinter(options, ctx)
-		case at == nil:
-			return printCommands(ctx)
-		}
-		shown := command.CommonSettings(at.Name)
-		for _, f := range ctx.Model.Flags {
-			f.Hidden = !slices.Contains(shown, f.Name) && !(at.Name == "doctor" && strings.HasPrefix(f.Name, "nats-"))
-			f.Tag.Envs = f.Tag.Envs[:min(1, len(f.Tag.Envs))]
-			f.Help, _, _ = strings.Cut(f.Help, ";")
-			f.Help, _, _ = strings.Cut(f.Help, ", as ")
-		}
-		if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(ctx.Stdout, "\nAll settings: %s --help-all; with their values: satchel config.\n", at.FullPath())
-		return err
-	}
-}
-
-// printCommands prints the common commands with what they do, and the names of the others.
-func printCommands(ctx *kong.Context) error {
-	common := []string{"demo", "up", "gateway", "mcp", "emit", "ask", "search", "answer", "import", "forget", "ledger", "verify", "doctor", "config"}
-	var others []string
-	var b strings.Builder
-	fmt.Fprintf(&b, "Usage: satchel <command> [flags]\n\n%s\n\nCommands:\n", description)
-	for _, c := range ctx.Model.Children {
-		if slices.Contains(common, c.Name) {
-			fmt.Fprintf(&b, "  %-10s %s\n", c.Name, c.Help)
-		} else {
-			others = append(others, c.Name)
-		}
-	}
-	b.WriteString("\nOther commands:\n")
-	for line := range slices.Chunk(others, 7) {
-		fmt.Fprintf(&b, "  %s\n", strings.Join(line, ", "))
-	}
-	b.WriteString("\nEvery command takes --dir (data folder), --tenant and --json.\n\n" +
-		"satchel <command> --help has examples and flags. satchel --help-all has every\ncommand and setting, and satchel config their values.\n")
-	_, err := fmt.Fprint(ctx.Stdout, b.String())
-	return err
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
+	"satchel/cmd/internal/cli"
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/relevance"
 )
@@ -26,7 +27,7 @@ func read(t *testing.T, name string) string {
 
 func TestEveryCommandShowsHowItIsCalled(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&cli{})
+	parser, err := kong.New(&commands{}, cli.Explain(help))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,20 +167,5 @@ func TestTheDocumentsTemplateIsRegistered(t *testing.T) {
 	out := n.must(t, "preview", "--build", "--template", "bullets", "when is the kiln fired?")
 	if out != "Known:\n* The kiln is fired on Mondays. (episodic, 2026-03-03T10:00:00Z)\n" {
 		t.Errorf("built %q", out)
-	}
-}
-
-// TestTheDocumentsSetIsEvaluated runs the labelled set of docs/how-to/evaluate.md.
-func TestTheDocumentsSetIsEvaluated(t *testing.T) {
-	t.Parallel()
-	_, text, _ := strings.Cut(read(t, "docs/how-to/evaluate.md"), "## A labelled set of your own")
-	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(text, 2)
-	if len(blocks) != 2 {
-		t.Fatalf("%d files are shown", len(blocks))
-	}
-	dir := folder(t, map[string]string{"own/memories.jsonl": blocks[0][1], "own/queries.jsonl": blocks[1][1]})
-	r := satchel(t, "", "eval", "--data", dir, "--set", "own")
-	if r.code != 0 || !strings.Contains(r.out, "single") || !strings.Contains(r.out, "session") || strings.Contains(r.out, "NaN") {
-		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }

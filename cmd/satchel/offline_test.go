@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,7 +40,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"up", "--principals", "no-such-file.yaml"}, "no-such-file"},
 		{[]string{"up", "--signing-keys", "no-such-file.yaml"}, "no-such-file"},
 		{[]string{"up", "--policy-bundle", "no-such-folder"}, "policy bundle"},
-		{[]string{"bench", "--items", "0"}, "--items"},
 		{[]string{"--log-level", "loud", "version"}, "--log-level"},
 	} {
 		args := append(c.args, "--dir", t.TempDir())
@@ -72,7 +70,7 @@ func TestNothingAnswers(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--help"}, {"up", "--help"}, {"ask", "--help"}, {"emit", "--help"}, {"forget", "--help"}, {"ledger", "--help"},
-		{"import", "--help"}, {"verify", "--help"}, {"rebuild", "--help"}, {"dlq", "ls", "--help"}, {"eval", "--help"}, {"bench", "--help"},
+		{"import", "--help"}, {"verify", "--help"}, {"rebuild", "--help"}, {"dlq", "ls", "--help"},
 		{"doctor", "--help"}, {"schema", "--help"}, {"lint", "--help"}, {"demo", "--help"}} {
 		r := satchel(t, "", args...)
 		if r.code != 0 || !strings.Contains(r.out, "Usage: satchel") || r.err != "" {
@@ -186,16 +184,4 @@ func effectiveOf(t *testing.T, out string) []config.Setting {
 		t.Fatalf("config --json printed %s", out)
 	}
 	return list
-}
-
-func TestForgetOfNothing(t *testing.T) {
-	t.Parallel()
-	c := command.Forget{IDs: []string{"note-x"}}
-	for _, refused := range []*schemas.Error{{Code: command.UnknownItem}, {Code: schemas.CodeValidation, Message: "the event became a dead letter: unknown_item"}} {
-		var errOut strings.Builder
-		code := report(&errOut, c.Explain(fmt.Errorf("request: %w", refused)))
-		if code != exitUsage || errOut.String() != "satchel: note-x: no such item, nothing was erased\n" {
-			t.Errorf("exit code %d, %s", code, errOut.String())
-		}
-	}
 }

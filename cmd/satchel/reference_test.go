@@ -82,7 +82,7 @@ func TestCommentedReference(t *testing.T) {
 }
 
 func commandTable(t *testing.T) string {
-	parser, err := kong.New(&cli{})
+	parser, err := kong.New(&commands{})
 	if err != nil {
 		t.Fatal(err)
 	}

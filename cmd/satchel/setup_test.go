@@ -16,7 +16,16 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"satchel/cmd/internal/cli"
 	"satchel/jetstream/embedded"
+)
+
+const (
+	exitFailed  = cli.ExitFailed
+	exitUsage   = cli.ExitUsage
+	exitFound   = cli.ExitFound
+	exitNoReply = cli.ExitNoReply
+	exitEmpty   = cli.ExitEmpty
 )
 
 // result is what a command did.

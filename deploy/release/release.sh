@@ -37,7 +37,7 @@ images=
 for target; do
 	os=${target%/*} arch=${target#*/} ending=
 	[ "$os" != windows ] || ending=.exe
-	for program in satchel satchel-hook; do
+	for program in satchel satchel-hook satchel-lab; do
 		file=dist/${program}_${version}_${os}_$arch$ending
 		echo "$file"
 		GOOS=$os GOARCH=$arch go build -buildvcs=false -o "$file" \

@@ -205,6 +205,9 @@ func refused(pkg, target string, from, to int) string {
 		if strings.HasPrefix(pkg, "emitters") && (target == "jetstream/embedded" || to > 0 && to < 5 || to == 5 && target != "jetstream" && target != "jetstream/cloudevent") {
 			return "emitters stay light: schemas and jetstream only"
 		}
+		if strings.HasPrefix(target, "cmd/internal/lab/") && pkg != "cmd/satchel-lab" && !strings.HasPrefix(pkg, "cmd/internal/lab/") {
+			return "satchel links no measurements: only satchel-lab has them"
+		}
 		return ""
 	case from == 5 && strings.HasPrefix(pkg, "jetstream"):
 		if to == 0 || target == "worker/transport" || strings.HasPrefix(target, "jetstream") {

@@ -1,6 +1,6 @@
 // Command measurements scores a binary on labelled sets and prints docs/measurements.md. make measurements runs it.
 //
-//	go run ./test/measurements -satchel bin/satchel test/talk test/held DIR:locomo,beam100k
+//	go run ./test/measurements -lab bin/satchel-lab test/talk test/held DIR:locomo,beam100k
 //
 // Of a folder without names all sets are taken.
 package main
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// report is what satchel eval --json prints of a set.
+// report is what satchel-lab eval --json prints of a set.
 type report struct {
 	Set      string
 	Memories int
@@ -65,7 +65,7 @@ const fewest = 30
 
 const head = `# Measurements
 
-` + "`make measurements`" + ` printed this page on %s, at commit %s. It runs ` + "`satchel eval`" + ` with default settings on
+` + "`make measurements`" + ` printed this page on %s, at commit %s. It runs ` + "`satchel-lab eval`" + ` with default settings on
 [test/talk](../test/talk), [test/held](../test/held) and the development halves of public sets. What ships is fitted on
 test/talk, bfcl-tools, bfcl-memory, metatool and git-river-changelog ([how](explanation/ranking.md#scores)). The others are scored, and
 nothing is fitted on them. No question is judged by a language model.
@@ -77,7 +77,7 @@ nothing is fitted on them. No question is judged by a language model.
 `
 
 func main() {
-	binary := flag.String("satchel", "bin/satchel", "the binary to score")
+	binary := flag.String("lab", "bin/satchel-lab", "the binary to score with")
 	flag.Parse()
 	if err := run(os.Stdout, *binary, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "measurements:", err)

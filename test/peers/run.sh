@@ -5,8 +5,8 @@ set -eu
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$work/satchel" ./cmd/satchel
+CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$work/" ./cmd/satchel ./cmd/satchel-lab
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet lancedb==0.40.* chromadb==1.5.* nats-py==2.16.*
-"$work/satchel" bench --items "${1:-1000}" --requests "${2:-200}" --write "$work/corpus"
+"$work/satchel-lab" bench --items "${1:-1000}" --requests "${2:-200}" --write "$work/corpus"
 "$work/venv/bin/python" test/peers/peers.py "$work/satchel" "$work/corpus" "$work"

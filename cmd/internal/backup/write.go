@@ -221,15 +221,7 @@ func (w *writer) checkContinues(ctx context.Context, h eventlog.Head) error {
 
 // replace writes a file as a whole.
 func (w *writer) replace(name string, data []byte) error {
-	path := filepath.Join(w.dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	err := files.Write(path, func(out io.Writer) error {
-		_, err := out.Write(data)
-		return err
-	})
-	if err != nil {
+	if err := writeFile(filepath.Join(w.dir, filepath.FromSlash(name)), data); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil

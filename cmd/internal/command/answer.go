@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/pipeline/language"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
@@ -27,40 +26,22 @@ type Answer struct {
 	EmptyFlag
 }
 
-// Help shows how it is called.
-func (Answer) Help() string {
-	return `The roles planner, retriever, verifier, synthesizer, verifier and sentinel make the answer; each
-hand-over is in the log. Without LLM_URL the answer quotes the best of what "satchel ask" shows, best score first:
-notes, and passages of documents, code and commits. A warning says where none clearly answers; a quotation without
-it may still be of something else. "checked" says that the quotations are what the items say, not that they
-answer. "satchel ask" shows more.
-
-Examples:
-  satchel answer "why did card payments fail, and who fixed it?"
-  satchel answer --as risk_officer --level restricted --group risk "what did the outage cost?"
-  satchel trace REQUEST`
-}
-
 // Run asks for an answer and prints it with its citations.
 func (c *Answer) Run(ctx context.Context, a *app.App) error {
 	var reply schemas.RunReply
 	req := schemas.RunRequest{From: c.agent(), Task: strings.Join(c.Question, " "), Purpose: c.Purpose, Session: c.Session, TZ: a.TZ, TokenBudget: c.Budget}
-	if err := client.Operation(ctx, a, "run", &req, &reply); err != nil {
+	if err := Operation(ctx, a, "run", &req, &reply); err != nil {
 		return err
 	}
 	sentences := 0
 	if reply.Answer != nil {
 		sentences = len(reply.Answer.Sentences)
 	}
-	if err := warnUnused(ctx, a, sentences == 0); err != nil {
-		return err
-	}
-	if a.JSON {
-		return errors.Join(PrintJSON(a, reply), c.check(sentences))
-	}
-	PrintAnswer(a.Out, &reply)
-	fmt.Fprintf(a.Out, "trace    satchel trace %s\n", reply.RequestID)
-	return c.check(sentences)
+	err := PrintReply(a, reply, func(w io.Writer) {
+		PrintAnswer(w, &reply)
+		fmt.Fprintf(w, "trace    satchel trace %s\n", reply.RequestID)
+	})
+	return errors.Join(err, c.check(sentences))
 }
 
 // PrintAnswer prints a verified answer, what it cites, and what each role said.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/emitters"
 	"satchel/jetstream"
@@ -40,17 +39,6 @@ type artifactPutCmd struct {
 	Agent   string   `help:"Agent that publishes." default:"cli" env:"SATCHEL_AS"`
 }
 
-// Help shows how it is called.
-func (artifactPutCmd) Help() string {
-	return `The content goes to the object store; a memory with an extract of it is remembered, which
-is found and ruled like any other. A pack that shows it carries a handle: "satchel ask"
-prints it, "satchel artifact open" takes it.
-
-Examples:
-  satchel artifact put build.log --label level:internal --query "why did it fail"
-  kubectl logs gateway | satchel artifact put - --name gateway.log`
-}
-
 // Run stores, waits until the extract can be found, and prints both.
 func (c *artifactPutCmd) Run(ctx context.Context, a *app.App) (err error) {
 	content := a.In
@@ -68,29 +56,23 @@ func (c *artifactPutCmd) Run(ctx context.Context, a *app.App) (err error) {
 			c.Name = filepath.Base(c.File)
 		}
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, e, err := dialEmitter(ctx, a, emitters.Config{Agent: c.Agent, Labels: c.Label})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label})
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
 	item := schemas.MemoryItem{ID: c.ID, Kind: schemas.Kind(c.Kind), Type: schemas.MemoryType(c.Type), Session: c.Session}
 	item, receipt, err := e.Store(ctx, item, emitters.Heavy{Content: content, MediaType: c.Media, Name: c.Name, Query: c.Query},
 		&emitters.Options{Wait: schemas.ReceiptIndexed})
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, map[string]any{"item": item, "receipt": receipt})
-	}
-	stored, _ := item.Artifact()
-	fmt.Fprintf(a.Out, "stored   %d bytes as sha256:%.16s…, %s\n", stored.Size, stored.SHA256, stored.MediaType)
-	fmt.Fprintf(a.Out, "%-8s item %s, log position %d\n", receipt.Level, item.ID, receipt.Position)
-	fmt.Fprintf(a.Out, "extract\n%s\n", indented(item.Content.Text()))
-	return nil
+	return PrintReply(a, map[string]any{"item": item, "receipt": receipt}, func(w io.Writer) {
+		stored, _ := item.Artifact()
+		fmt.Fprintf(w, "stored   %d bytes as sha256:%.16s…, %s\n", stored.Size, stored.SHA256, stored.MediaType)
+		fmt.Fprintf(w, "%-8s item %s, log position %d\n", receipt.Level, item.ID, receipt.Position)
+		fmt.Fprintf(w, "extract\n%s\n", indented(item.Content.Text()))
+	})
 }
 
 type artifactOpenCmd struct {
@@ -100,18 +82,9 @@ type artifactOpenCmd struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (artifactOpenCmd) Help() string {
-	return `The handle opens for whom it was made, until it expires. Over HTTP the same is
-  curl -o build.log http://127.0.0.1:8230/artifacts/HANDLE
-
-Example:
-  satchel artifact open sah1.eyJ… --out build.log`
-}
-
 // Run reads the artifact window by window.
 func (c *artifactOpenCmd) Run(ctx context.Context, a *app.App) (err error) {
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -170,14 +143,9 @@ type artifactRevokeCmd struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (artifactRevokeCmd) Help() string {
-	return "Examples:\n  satchel artifact revoke sah1.eyJ…\n  satchel artifact revoke --item m-1 --role eraser"
-}
-
 // Run revokes.
 func (c *artifactRevokeCmd) Run(ctx context.Context, a *app.App) error {
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -190,11 +158,9 @@ func (c *artifactRevokeCmd) Run(ctx context.Context, a *app.App) error {
 	if err := conn.Call(ctx, subject, schemas.RevokeRequest{From: c.agent(), Handle: c.Handle, ItemID: c.Item}, &reply); err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, reply)
-	}
-	fmt.Fprintf(a.Out, "revoked  what was given out until %s\n", reply.RevokedAt.Format(time.RFC3339))
-	return nil
+	return PrintReply(a, reply, func(w io.Writer) {
+		fmt.Fprintf(w, "revoked  what was given out until %s\n", reply.RevokedAt.Format(time.RFC3339))
+	})
 }
 
 // printArtifacts prints the handles of what a pack shows extracts of.

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
@@ -62,22 +61,9 @@ func (m *Moment) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// Help shows how it is called.
-func (Ask) Help() string {
-	return `Examples:
-  satchel ask "why did card payments fail on Tuesday?"
-  satchel ask --as risk_officer --level restricted --group risk "how many customers were charged twice?"
-  satchel ask --json --explain "who renewed the certificate?"
-  satchel ask --filter labels=project:apollo "what was decided?"
-  satchel ask --min-score 0.3 "who renewed the certificate?"
-  satchel ask --as-of 2026-03-03T10:00:00Z "who is on call?"             # what had been recorded by then
-  satchel ask --filter created_at='{"lte":"2026-03-03T10:00:00Z"}' "who is on call?"   # what is from before
-  satchel ask --graph mermaid "why did card payments fail?"`
-}
-
 // Request returns the request that the flags make. tz is the zone of its days.
 func (c *Ask) Request(tz string) schemas.ContextRequest {
-	zone, _ := schemas.Zone(tz) // client.Operation refuses what is none
+	zone, _ := schemas.Zone(tz) // Operation refuses what is none
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest,
 		From: c.agent()}}
 	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " "), Filters: c.filters()},
@@ -95,10 +81,7 @@ func (c *Ask) Request(tz string) schemas.ContextRequest {
 // Run asks and prints the pack with its reasons.
 func (c *Ask) Run(ctx context.Context, a *app.App) error {
 	var res schemas.ContextResult
-	if err := client.Operation(ctx, a, "request", c.Request(a.TZ), &res); err != nil {
-		return err
-	}
-	if err := warnUnused(ctx, a, len(res.Payload.Results)+len(res.Payload.Drop.Drops)+len(res.Payload.Drop.Denied) == 0); err != nil {
+	if err := Operation(ctx, a, "request", c.Request(a.TZ), &res); err != nil {
 		return err
 	}
 	var err error

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/schemas"
 )
 
@@ -23,30 +22,20 @@ type Assemble struct {
 	EmptyFlag
 }
 
-// Help shows how it is called.
-func (Assemble) Help() string {
-	return `Examples:
-  satchel assemble "how are memories indexed?"
-  satchel assemble --type memories --type code --budget 1000 "how are memories indexed?"`
-}
-
 // Run assembles and prints Markdown.
 func (c *Assemble) Run(ctx context.Context, a *app.App) error {
 	var out schemas.FormattedContext
 	req := schemas.AssembleRequest{
 		From: c.agent(), Purpose: c.Purpose, Query: strings.Join(c.Question, " "), ContextTypes: c.Type, Limit: c.Limit, MaxTokens: c.Budget, Fill: c.Fill, TZ: a.TZ,
 	}
-	if err := client.Operation(ctx, a, "assemble", req, &out); err != nil {
+	if err := Operation(ctx, a, "assemble", req, &out); err != nil {
 		return err
 	}
-	return errors.Join(printFormatted(ctx, a, &out), c.check(len(out.Items)))
+	return errors.Join(printFormatted(a, &out), c.check(len(out.Items)))
 }
 
 // printFormatted prints the Markdown, and what was wrong beside it.
-func printFormatted(ctx context.Context, a *app.App, out *schemas.FormattedContext) error {
-	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {
-		return err
-	}
+func printFormatted(a *app.App, out *schemas.FormattedContext) error {
 	if a.JSON {
 		return PrintJSON(a, out)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,31 +50,6 @@ func (p *passphrase) read() (string, error) {
 	return text, nil
 }
 
-// Help shows how it is called.
-func (Backup) Help() string {
-	return `Writes the log of every tenant, artifacts, templates and the lists of erasures into a
-folder, from the data folder or Postgres, beside satchel up or without it. Every entry is
-checked on the way. The manifest is signed and names every file with its hash. Until a backup
-is done the former one in the folder stays whole.
-
-With --since last it keeps the former files and adds what is new. It writes files anew of
-which something was erased since, so that the backup holds no erased content either.
-
-Keys are never in a backup. Copy keys/ of the data folder elsewhere, or have --keys write it into a
-file of its own: without keys/log.key no backup can be restored. docs/how-to/backup.md says how, and what
-to do on the day.
-
-The folder belongs to one log. A backup of a log that does not continue it, as after a restore of an
-older backup, is refused: name another folder. --replace ROOT gives the folder's newer entries up.
-
-Exit code 3 when the log or the former backup is damaged, or the log does not continue the backup.
-
-Examples:
-  satchel backup /backup/satchel
-  satchel backup /backup/satchel --since last       # in cron, every hour
-  satchel backup /backup/satchel --keys /safe/keys.age --passphrase-file /safe/words`
-}
-
 // BackedUp is what backup prints.
 type BackedUp struct {
 	Folder  string       `json:"folder"`
@@ -113,13 +89,9 @@ func (c *Backup) Run(ctx context.Context, a *app.App) (err error) {
 			return &FoundError{What: fmt.Sprintf("%v; see satchel rollback --help", bad)}
 		}
 	}
-	signer, key, err := a.LogKey(nil)
+	signer, verifier, _, err := readLogKeys(a)
 	if err != nil {
 		return err
-	}
-	verifier, err := note.NewVerifier(key)
-	if err != nil {
-		return fmt.Errorf("read log key: %w", err)
 	}
 	artifacts, done, err := a.ReadArtifacts(ctx)
 	if err != nil {
@@ -141,6 +113,17 @@ func (c *Backup) Run(ctx context.Context, a *app.App) (err error) {
 		fmt.Fprintf(a.Err, "the backup is whole, but metrics will not show it: %v\n", err)
 	}
 	return printBackup(a, c.Dir, made)
+}
+
+// readLogKeys returns what signs the log, what verifies it, and the verifier key.
+func readLogKeys(a *app.App) (signer note.Signer, verifier note.Verifier, key string, err error) {
+	if signer, key, err = a.LogKey(nil); err != nil {
+		return nil, nil, "", err
+	}
+	if verifier, err = note.NewVerifier(key); err != nil {
+		return nil, nil, "", fmt.Errorf("read log key: %w", err)
+	}
+	return signer, verifier, key, nil
 }
 
 // writeKeys writes the file of keys.
@@ -182,14 +165,12 @@ func printBackup(a *app.App, dir string, made backup.Summary) error {
 	for _, h := range made.Heads {
 		out.Tenants = append(out.Tenants, BackupHead{Tenant: h.Tenant, Entries: h.Size, Root: h.Root.String()})
 	}
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	for _, t := range out.Tenants {
-		fmt.Fprintf(a.Out, "%s: %s, root %s\n", t.Tenant, terminal.Plural(int(t.Entries), "entry", "entries"), t.Root)
-	}
-	_, err := fmt.Fprintf(a.Out, "backed up to %s: %s, %s, of which %s are new\n", dir, terminal.Plural(made.Files, "file", "files"), size(made.Bytes), size(made.Written))
-	return err
+	return PrintReply(a, out, func(w io.Writer) {
+		for _, t := range out.Tenants {
+			fmt.Fprintf(w, "%s: %s, root %s\n", t.Tenant, terminal.Plural(int(t.Entries), "entry", "entries"), t.Root)
+		}
+		fmt.Fprintf(w, "backed up to %s: %s, %s, of which %s are new\n", dir, terminal.Plural(made.Files, "file", "files"), size(made.Bytes), size(made.Written))
+	})
 }
 
 // size says how many bytes there are.

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/compaction/blob"
@@ -29,18 +28,6 @@ type Compact struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (Compact) Help() string {
-	return `The smaller pack shows items whole or in extracts, word for word; its drop report names every
-character that is left out. Summaries of items, of clusters and of the session are kept as
-memories of kind summary, with the labels of what they were made from.
-
-Examples:
-  satchel compact 019cc7a5-0000-7000-8000-000000000042 --budget 500 --query "who renewed the certificate?"
-  satchel compact --session support-17 --budget 800
-  satchel compact --file build.log --query "why did it fail?"`
-}
-
 // Run compacts a pack, a session or a file.
 func (c *Compact) Run(ctx context.Context, a *app.App) error {
 	if c.File != "" {
@@ -51,18 +38,21 @@ func (c *Compact) Run(ctx context.Context, a *app.App) error {
 	}
 	var out schemas.CompactReply
 	req := schemas.CompactRequest{From: c.agent(), Purpose: c.Purpose, PackID: c.Pack, Session: c.Session, Query: c.Query, Budget: c.Budget}
-	if err := client.Operation(ctx, a, "compact", req, &out); err != nil {
+	if err := Operation(ctx, a, "compact", req, &out); err != nil {
 		return err
 	}
-	if err := warnUnused(ctx, a, len(out.Results)+len(out.Drop.Drops)+len(out.Drop.Denied) == 0); err != nil {
-		return err
+	err := PrintReply(a, out, func(w io.Writer) { printCompacted(w, &out) })
+	if !a.JSON {
+		printWarnings(a, out.Warnings)
 	}
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	fmt.Fprintln(a.Out, strings.TrimRight(out.Text, "\n"))
-	fmt.Fprintln(a.Out)
-	fmt.Fprintf(a.Out, "shown    %s, %d of %d tokens\n", terminal.Plural(len(out.Results), "item", "items"), out.Compacted.TokenActual, out.Compacted.TokenBudget)
+	return err
+}
+
+// printCompacted prints the smaller pack, and what it leaves out.
+func printCompacted(w io.Writer, out *schemas.CompactReply) {
+	fmt.Fprintln(w, strings.TrimRight(out.Text, "\n"))
+	fmt.Fprintln(w)
+	fmt.Fprintf(w, "shown    %s, %d of %d tokens\n", terminal.Plural(len(out.Results), "item", "items"), out.Compacted.TokenActual, out.Compacted.TokenBudget)
 	parts := 0
 	for _, section := range out.Compacted.Sections {
 		for _, item := range section.Items {
@@ -71,13 +61,11 @@ func (c *Compact) Run(ctx context.Context, a *app.App) error {
 			}
 		}
 	}
-	fmt.Fprintf(a.Out, "saved    %d tokens: %s left out, %s shown in part\n", out.Drop.TokenSavings, terminal.Plural(len(out.Drop.DroppedItemIDs), "item", "items"), terminal.Plural(parts, "item", "items"))
+	fmt.Fprintf(w, "saved    %d tokens: %s left out, %s shown in part\n", out.Drop.TokenSavings, terminal.Plural(len(out.Drop.DroppedItemIDs), "item", "items"), terminal.Plural(parts, "item", "items"))
 	for _, s := range out.Summaries {
-		fmt.Fprintf(a.Out, "kept     %s, of %s, from %d, %d tokens, entry %d\n", s.ID, s.Level, len(s.Links), s.Tokens, s.Position)
+		fmt.Fprintf(w, "kept     %s, of %s, from %d, %d tokens, entry %d\n", s.ID, s.Level, len(s.Links), s.Tokens, s.Position)
 	}
-	fmt.Fprintf(a.Out, "proof    pack %s is entry %d of the log\n", out.Compacted.ID, out.Positions.Pack)
-	printWarnings(a, out.Warnings)
-	return nil
+	fmt.Fprintf(w, "proof    pack %s is entry %d of the log\n", out.Compacted.ID, out.Positions.Pack)
 }
 
 // file summarises a file as a stream.

@@ -1,8 +1,8 @@
 package command
 
 import (
+	"embed"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -14,85 +14,32 @@ import (
 
 // Completion is satchel completion.
 type Completion struct {
-	Bash  completionBashCmd  `cmd:"" help:"Print the script for bash."`
-	Zsh   completionZshCmd   `cmd:"" help:"Print the script for zsh."`
-	Fish  completionFishCmd  `cmd:"" help:"Print the script for fish."`
-	Words completionWordsCmd `cmd:"" hidden:"" help:"Print what may stand in the place of the last word; the scripts call it."`
+	Bash  completionScriptCmd `cmd:"" help:"Print the script for bash."`
+	Zsh   completionScriptCmd `cmd:"" help:"Print the script for zsh."`
+	Fish  completionScriptCmd `cmd:"" help:"Print the script for fish."`
+	Words completionWordsCmd  `cmd:"" hidden:"" help:"Print what may stand in the place of the last word; the scripts call it."`
 }
 
-type completionBashCmd struct{}
+// scripts has a script for each shell. Where satchel offers no word, the shell offers files.
+//
+//go:embed completion
+var scripts embed.FS
 
-// Help shows how it is called.
-func (completionBashCmd) Help() string {
-	return "The script asks satchel itself for commands, flags and their values.\n\nExamples:\n  source <(satchel completion bash)\n  satchel completion bash > ~/.local/share/bash-completion/completions/satchel"
-}
+type completionScriptCmd struct{}
 
-// Run prints the script. With no word found bash offers files.
-func (completionBashCmd) Run(a *app.App) error {
-	_, err := io.WriteString(a.Out, `_satchel() {
-	local word
-	COMPREPLY=()
-	while IFS=$'\t' read -r word _; do
-		COMPREPLY+=("$word")
-	done < <("$1" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-}
-complete -o default -F _satchel satchel
-`)
-	return err
-}
-
-type completionZshCmd struct{}
-
-// Help shows how it is called.
-func (completionZshCmd) Help() string {
-	return "The script asks satchel itself for commands, flags and their values.\n\nExamples:\n  source <(satchel completion zsh)      # after compinit\n  satchel completion zsh > \"${fpath[1]}/_satchel\""
-}
-
-// Run prints the script. With no word found zsh offers files.
-func (completionZshCmd) Run(a *app.App) error {
-	_, err := io.WriteString(a.Out, `#compdef satchel
-_satchel() {
-	local -a shown
-	local word help
-	while IFS=$'\t' read -r word help; do
-		shown+=("${word//:/\\:}${help:+:$help}")
-	done < <("${words[1]}" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)
-	if (( $#shown )); then _describe satchel shown; else _files; fi
-}
-if [ "$funcstack[1]" = _satchel ]; then _satchel; else compdef _satchel satchel; fi
-`)
-	return err
-}
-
-type completionFishCmd struct{}
-
-// Help shows how it is called.
-func (completionFishCmd) Help() string {
-	return "The script asks satchel itself for commands, flags and their values.\n\nExample:\n  satchel completion fish > ~/.config/fish/completions/satchel.fish"
-}
-
-// Run prints the script. With no word found fish offers files.
-func (completionFishCmd) Run(a *app.App) error {
-	_, err := io.WriteString(a.Out, `function __satchel_words
-	set -l before (commandline -opc)
-	set -l found ($before[1] completion words -- $before[2..-1] (commandline -ct) 2>/dev/null)
-	if count $found >/dev/null
-		printf '%s\n' $found
-	else
-		__fish_complete_path (commandline -ct)
-	end
-end
-complete -c satchel -f -a '(__satchel_words)'
-`)
+// Run prints the script of the shell that the command is called after.
+func (completionScriptCmd) Run(k *kong.Context, a *app.App) error {
+	script, err := scripts.ReadFile("completion/satchel." + k.Selected().Name)
+	if err != nil {
+		return err
+	}
+	_, err = a.Out.Write(script)
 	return err
 }
 
 type completionWordsCmd struct {
 	Words []string `arg:"" optional:"" help:"The words after satchel, the one under the cursor last."`
 }
-
-// Help shows how it is called.
-func (completionWordsCmd) Help() string { return "Example:\n  satchel completion words -- ask --ty" }
 
 // Run prints a word and what it does on each line.
 func (c completionWordsCmd) Run(k *kong.Context, a *app.App) error {

@@ -2,18 +2,13 @@ package command
 
 import (
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"satchel/cmd/internal/app"
 )
 
 // Config is satchel config.
 type Config struct{}
-
-// Help shows how it is called.
-func (Config) Help() string {
-	return "Examples:\n  satchel config\n  SCS_MAX_TOKENS_DEFAULT=8000 satchel config --json"
-}
 
 // Run prints the effective settings.
 func (Config) Run(a *app.App) error {
@@ -25,12 +20,9 @@ func (Config) Run(a *app.App) error {
 	}
 	printWarnings(a, a.SettingWarnings())
 	list := a.Effective()
-	if a.JSON {
-		return PrintJSON(a, list)
-	}
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
-	for _, s := range list {
-		fmt.Fprintf(w, "--%s\t%s\t%s\t%s\n", s.Name, s.Env, s.Value, s.Help)
-	}
-	return w.Flush()
+	return PrintTable(a, list, func(w io.Writer) {
+		for _, s := range list {
+			fmt.Fprintf(w, "--%s\t%s\t%s\t%s\n", s.Name, s.Env, s.Value, s.Help)
+		}
+	})
 }

@@ -25,17 +25,6 @@ type Console struct {
 	TokenFile string `help:"File with a token; - reads standard input; default the variable SATCHEL_TOKEN." placeholder:"FILE"`
 }
 
-// Help shows how it is called.
-func (Console) Help() string {
-	return `Prints a link to the console of a running gateway. The link works once, within a minute, and
-opens a session for the principal of a token: one of satchel token add, or a JSON Web Token of the
-issuer that the gateway trusts. A token with the scope memory.audit sees the ledger.
-
-Examples:
-  satchel token add shell | satchel console --token-file -
-  SATCHEL_TOKEN=satchel_… satchel console`
-}
-
 // Run asks the gateway for a link and prints it.
 func (c *Console) Run(ctx context.Context, a *app.App) error {
 	base, err := url.Parse(c.URL)
@@ -54,15 +43,11 @@ func (c *Console) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	address := strings.TrimSuffix(base.String(), "/") + link.Path
-	if a.JSON {
-		return PrintJSON(a, map[string]any{
-			"url": address, "tenant": link.Tenant, "principal": link.Principal, "seconds": link.Seconds,
-		})
-	}
-	fmt.Fprintln(a.Out, address)
-	fmt.Fprintf(a.Err, "for principal %s in tenant %s; it works once, within %d seconds\n",
-		link.Principal, link.Tenant, link.Seconds)
-	return nil
+	reply := map[string]any{"url": address, "tenant": link.Tenant, "principal": link.Principal, "seconds": link.Seconds}
+	return PrintReply(a, reply, func(w io.Writer) {
+		fmt.Fprintln(w, address)
+		fmt.Fprintf(a.Err, "for principal %s in tenant %s; it works once, within %d seconds\n", link.Principal, link.Tenant, link.Seconds)
+	})
 }
 
 // token reads the token.

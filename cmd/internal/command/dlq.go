@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/jetstream"
@@ -25,7 +24,7 @@ type Dlq struct {
 
 // DeadLetters opens the dead letters of the running server.
 func DeadLetters(ctx context.Context, a *app.App) (*jetstream.DeadLetters, func(), error) {
-	conn, err := client.DialOperator(ctx, a)
+	conn, err := DialOperator(ctx, a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,11 +44,6 @@ func DeadLetters(ctx context.Context, a *app.App) (*jetstream.DeadLetters, func(
 type dlqLsCmd struct {
 	From  uint64 `help:"First sequence."`
 	Limit int    `help:"How many." default:"100"`
-}
-
-// Help shows how it is called.
-func (dlqLsCmd) Help() string {
-	return "Examples:\n  satchel dlq ls\n  satchel dlq ls --from 120 --limit 20 --json"
 }
 
 // Run lists dead letters.
@@ -96,11 +90,6 @@ type dlqShowCmd struct {
 	Seq uint64 `arg:"" help:"Sequence, from dlq ls."`
 }
 
-// Help shows how it is called.
-func (dlqShowCmd) Help() string {
-	return "Example:\n  satchel dlq show 121"
-}
-
 // Run prints one dead letter whole.
 func (c *dlqShowCmd) Run(ctx context.Context, a *app.App) error {
 	dead, done, err := DeadLetters(ctx, a)
@@ -108,12 +97,9 @@ func (c *dlqShowCmd) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	defer done()
-	l, err := dead.Read(ctx, c.Seq)
+	l, err := readLetter(ctx, a, dead, c.Seq)
 	if err != nil {
-		return noLetter(err)
-	}
-	if l.Tenant != a.Tenant {
-		return config.Usagef("dead letter %d belongs to another tenant", c.Seq)
+		return err
 	}
 	if a.JSON {
 		return PrintJSON(a, struct {
@@ -139,11 +125,6 @@ type dlqRetryCmd struct {
 	Seqs []uint64 `arg:"" help:"Sequences, from dlq ls."`
 }
 
-// Help shows how it is called.
-func (dlqRetryCmd) Help() string {
-	return "Example:\n  satchel dlq retry 121 124"
-}
-
 // Run publishes dead letters again.
 func (c *dlqRetryCmd) Run(ctx context.Context, a *app.App) error {
 	return eachLetter(ctx, a, c.Seqs, "published again; see satchel dlq ls for the outcome", (*jetstream.DeadLetters).Retry)
@@ -151,11 +132,6 @@ func (c *dlqRetryCmd) Run(ctx context.Context, a *app.App) error {
 
 type dlqDropCmd struct {
 	Seqs []uint64 `arg:"" help:"Sequences, from dlq ls."`
-}
-
-// Help shows how it is called.
-func (dlqDropCmd) Help() string {
-	return "Example:\n  satchel dlq drop 121 124"
 }
 
 // Run removes dead letters.
@@ -170,12 +146,8 @@ func eachLetter(ctx context.Context, a *app.App, seqs []uint64, done string, do 
 	}
 	defer closeConn()
 	for _, seq := range seqs {
-		l, err := dead.Read(ctx, seq)
-		if err != nil {
-			return noLetter(err)
-		}
-		if l.Tenant != a.Tenant {
-			return config.Usagef("dead letter %d belongs to another tenant", seq)
+		if _, err := readLetter(ctx, a, dead, seq); err != nil {
+			return err
 		}
 		if err := do(dead, ctx, seq); err != nil {
 			return err
@@ -185,9 +157,14 @@ func eachLetter(ctx context.Context, a *app.App, seqs []uint64, done string, do 
 	return nil
 }
 
-func noLetter(err error) error {
+// readLetter reads a dead letter of the tenant.
+func readLetter(ctx context.Context, a *app.App, dead *jetstream.DeadLetters, seq uint64) (jetstream.DeadLetter, error) {
+	l, err := dead.Read(ctx, seq)
 	if errors.Is(err, jetstream.ErrNoDeadLetter) {
-		return &config.UsageError{Err: err}
+		err = &config.UsageError{Err: err}
 	}
-	return err
+	if err == nil && l.Tenant != a.Tenant {
+		err = config.Usagef("dead letter %d belongs to another tenant", seq)
+	}
+	return l, err
 }

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/language"
@@ -21,18 +21,6 @@ type Dropped struct {
 	Pack string   `arg:"" help:"Id of the pack whose drop report names them."`
 	Item []string `arg:"" optional:"" help:"Items to bring back; id:START-END for a dropped span alone. Without: the drop report."`
 	PrincipalFlags
-}
-
-// Help shows how it is called.
-func (Dropped) Help() string {
-	return `With the pack alone it prints the drop report, by reason, the best first, and beside each item or
-part how it begins, if the principal may see it now. With items it brings them back. Policy decides
-anew. What it denies, what the report does not name and what has changed since is missing.
-
-Examples:
-  satchel dropped 019cc7a5-0000-7000-8000-000000000042
-  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012 note-017
-  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012:140-388`
 }
 
 // Run brings back what a pack left out, or lists it.
@@ -53,15 +41,11 @@ func (c *Dropped) Run(ctx context.Context, a *app.App) error {
 		req.ItemIDs = append(req.ItemIDs, name)
 	}
 	var out schemas.RecoverReply
-	if err := client.Operation(ctx, a, "recover", req, &out); err != nil {
+	if err := Operation(ctx, a, "recover", req, &out); err != nil {
 		return err
 	}
-	if a.JSON {
-		if err := PrintJSON(a, out); err != nil {
-			return err
-		}
-	} else {
-		c.print(a, &out)
+	if err := PrintReply(a, out, func(w io.Writer) { printRecovered(a, w, &out) }); err != nil {
+		return err
 	}
 	if len(out.Results) == 0 && len(out.Missing) > 0 {
 		return config.Usagef("pack %s: nothing that was named may come back", c.Pack)
@@ -69,18 +53,18 @@ func (c *Dropped) Run(ctx context.Context, a *app.App) error {
 	return nil
 }
 
-func (c *Dropped) print(a *app.App, out *schemas.RecoverReply) {
+func printRecovered(a *app.App, w io.Writer, out *schemas.RecoverReply) {
 	for _, r := range out.Results {
 		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(language.Shown(r.Said()), "\n"))
 	}
 	for _, id := range out.Missing {
-		fmt.Fprintf(a.Out, "%s: it may not come back: not named, denied, changed or erased\n", id)
+		fmt.Fprintf(w, "%s: it may not come back: not named, denied, changed or erased\n", id)
 	}
 }
 
 // list prints the drop report.
 func (c *Dropped) list(ctx context.Context, a *app.App) error {
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -146,7 +130,7 @@ func begins(d *schemas.Drop, item *schemas.ResultItem) string {
 }
 
 // seen returns the dropped items that the principal may see now.
-func (c *Dropped) seen(ctx context.Context, conn *client.Client, report *schemas.DropReport) (map[string]*schemas.ResultItem, error) {
+func (c *Dropped) seen(ctx context.Context, conn *Client, report *schemas.DropReport) (map[string]*schemas.ResultItem, error) {
 	items := map[string]*schemas.ResultItem{}
 	var ids []string
 	for i := range report.Drops {

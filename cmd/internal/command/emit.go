@@ -3,18 +3,15 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
-	"satchel/cmd/internal/terminal"
 	"satchel/emitters"
 	"satchel/schemas"
 )
@@ -36,18 +33,6 @@ type Emit struct {
 	Wait    string   `help:"accepted, logged, indexed or proved." default:"indexed" enum:"accepted,logged,indexed,proved"`
 }
 
-// Help shows how it is called.
-func (Emit) Help() string {
-	return `Examples:
-  satchel emit --text "The gateway certificate expires on 3 March" --label level:internal --speaker Jonas
-  satchel emit --event-id build-17 --created-at 2026-03-03T10:00:00Z --text "Build 17 is green"
-  satchel emit --item '{"id":"n1","kind":"knowledge","type":"semantic","security_label":["level:public"],"content":"…"}'
-
-What an --item leaves out is filled in: id, type, kind, created_at, labels and tenant. To be
-the same event when it is sent again, an event has to say the same: with --event-id the time
-is not filled in but has to be given, as created_at in the --item or as --created-at.`
-}
-
 // Run publishes the item and prints its receipt.
 func (c *Emit) Run(ctx context.Context, a *app.App) error {
 	item, err := c.item()
@@ -57,34 +42,29 @@ func (c *Emit) Run(ctx context.Context, a *app.App) error {
 	if err := c.identify(&item); err != nil {
 		return err
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, e, err := dialEmitter(ctx, a, emitters.Config{Agent: c.Agent, Labels: c.Label, Roles: c.Role, Sandbox: true})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label, Roles: c.Role, Sandbox: true})
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
 	r, err := e.Remember(ctx, item, &emitters.Options{EventID: c.EventID, Wait: schemas.ReceiptLevel(c.Wait)})
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, struct {
-			Item string `json:"item"`
-			schemas.Receipt
-		}{item.ID, r})
-	}
-	fmt.Fprintf(a.Out, "%s: item %s (event %s)", r.Level, item.ID, r.ID)
-	if r.Position > 0 {
-		fmt.Fprintf(a.Out, ", log position %d, leaf %.16s…", r.Position, r.Leaf)
-	}
-	fmt.Fprintln(a.Out)
-	for _, w := range r.Warnings {
-		fmt.Fprintln(a.Err, "warning:", w)
-	}
-	return nil
+	reply := struct {
+		Item string `json:"item"`
+		schemas.Receipt
+	}{item.ID, r}
+	return PrintReply(a, reply, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: item %s (event %s)", r.Level, item.ID, r.ID)
+		if r.Position > 0 {
+			fmt.Fprintf(w, ", log position %d, leaf %.16s…", r.Position, r.Leaf)
+		}
+		fmt.Fprintln(w)
+		for _, warning := range r.Warnings {
+			fmt.Fprintln(a.Err, "warning:", warning)
+		}
+	})
 }
 
 // identify fills in time and id. An event id makes sense only with an event that says
@@ -142,134 +122,4 @@ func (c *Emit) item() (schemas.MemoryItem, error) {
 			Speaker: c.Speaker, Content: schemas.TextContent(c.Text)}, nil
 	}
 	return schemas.MemoryItem{}, config.Usagef("give --text or --item")
-}
-
-// Forget is satchel forget.
-type Forget struct {
-	IDs    []string `arg:"" optional:"" name:"ids" help:"Items to erase."`
-	Reason string   `help:"Why; kept beside the log, which has its hash."`
-
-	Wait    time.Duration `help:"How long to wait for the receipt; a minute at most." default:"30s"`
-	Erasure string        `help:"Wait for the receipt of an erasure that is under way, by its id; instead of items." placeholder:"ID"`
-	DryRun  bool          `help:"Say what would go, and erase nothing."`
-	Agent   string        `help:"Agent that asks." default:"cli" env:"SATCHEL_AS"`
-	Role    []string      `help:"Roles claimed. With a principal registry, what it grants the agent counts instead." default:"eraser"`
-}
-
-// Help shows how it is called.
-func (Forget) Help() string {
-	return `Content and salt, every index entry, packs and summaries made of it, and the copies
-in the streams are deleted; the log keeps the commitment, so its proofs hold.
-
-Policy decides: who holds the role eraser may erase, and who signed every version of the
-items and of the summaries that go with them. Without a principal registry the role is
-believed of every process on this machine that claims it, as this command does by default.
-
-An erasure that is not finished in time says so, with its id and what it waits for, and ends with exit code 3.
---erasure ID waits for it again. The reason stays beside the log until it is erased itself: satchel forget ID, with
-the id of the erasure as satchel ledger --kind erasure shows it.
-
-Examples:
-  satchel forget note-007 --dry-run
-  satchel forget note-007 --reason "customer asked for erasure"`
-}
-
-// plan prints what would go.
-func (c *Forget) plan(ctx context.Context, a *app.App, e *emitters.Emitter) error {
-	p, err := e.Plan(ctx, c.IDs)
-	if err != nil {
-		return c.Explain(err)
-	}
-	if a.JSON {
-		return PrintJSON(a, p)
-	}
-	fmt.Fprintf(a.Out, "would erase %s, with %s, %s and %s; nothing was erased\n", terminal.Excerpt(strings.Join(p.Items, ", "), 400),
-		terminal.Plural(len(p.Summaries), "summary", "summaries"), terminal.Plural(p.Packs, "pack", "packs"), terminal.Plural(p.Artifacts, "artifact", "artifacts"))
-	return nil
-}
-
-// Run erases the items and prints the receipt, store by store.
-func (c *Forget) Run(ctx context.Context, a *app.App) error {
-	conn, err := client.Dial(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Roles: c.Role})
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
-	if c.DryRun {
-		return c.plan(ctx, a, e)
-	}
-	r, err := c.erase(ctx, e)
-	if err != nil {
-		return c.Explain(err)
-	}
-	if a.JSON {
-		return PrintJSON(a, r)
-	}
-	fmt.Fprintf(a.Out, "erased %s: %s, %s\n", strings.Join(r.Items, ", "), terminal.Plural(len(r.Positions), "log entry", "log entries"), terminal.Plural(len(r.Packs), "pack", "packs"))
-	if r.Reason != "" {
-		fmt.Fprintf(a.Out, "  because %s\n", r.Reason)
-	}
-	if len(r.Holds) > 0 {
-		fmt.Fprintf(a.Out, "  released before: legal hold %s\n", strings.Join(r.Holds, ", "))
-	}
-	for _, s := range r.Stores {
-		left := "nothing left"
-		switch {
-		case s.Kept > 0:
-			left = fmt.Sprintf("kept %d: other items have the same content", s.Kept)
-		case s.Undecided > 0:
-			left = fmt.Sprintf("undecided %d: dead letters that do not name their items; see satchel dlq ls", s.Undecided)
-		case len(s.Missing) > 0:
-			left = fmt.Sprintf("older bytes stay on the disk while partition %s stands still; another receipt follows; see satchel doctor", strings.Join(s.Missing, ", "))
-		case !s.Absent:
-			left = "NOT CONFIRMED EMPTY"
-		}
-		fmt.Fprintf(a.Out, "  %-15s removed %d, %s\n", s.Store, s.Removed, left)
-	}
-	return nil
-}
-
-// erase erases the items, or waits for an erasure that was begun.
-func (c *Forget) erase(ctx context.Context, e *emitters.Emitter) (schemas.ErasureReceipt, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Wait)
-	defer cancel()
-	switch {
-	case len(c.IDs) > 0 && c.Erasure != "":
-		return schemas.ErasureReceipt{}, config.Usagef("give items or --erasure, not both")
-	case c.Erasure != "":
-		return e.Erasure(ctx, c.Erasure)
-	case len(c.IDs) == 0:
-		return schemas.ErasureReceipt{}, config.Usagef("name the items to erase")
-	}
-	return e.Forget(ctx, c.IDs, c.Reason)
-}
-
-// UnknownItem is the code, or the reason of the dead letter, of an erasure of items
-// that are not there.
-const UnknownItem = "unknown_item"
-
-// Explain says in the user's words that there is nothing to erase.
-func (c *Forget) Explain(err error) error {
-	var refused *schemas.Error
-	if !errors.As(err, &refused) {
-		return err
-	}
-	if refused.Code == schemas.CodeUnderWay {
-		waits := ""
-		if len(refused.Missing) > 0 {
-			waits = "; it waits for " + strings.Join(refused.Missing, ", ")
-		}
-		return &FoundError{What: fmt.Sprintf("erasure %s is not finished: %s%s. satchel forget --erasure %s waits for it", refused.Erasure, refused.Message, waits, refused.Erasure)}
-	}
-	if strings.Contains(refused.Message, ": no such item") { // it names those of several
-		return config.Usagef("%s", refused.Message)
-	}
-	if string(refused.Code) != UnknownItem && !strings.Contains(refused.Message, UnknownItem) {
-		return err
-	}
-	return config.Usagef("%s: no such item, nothing was erased", strings.Join(c.IDs, ", "))
 }

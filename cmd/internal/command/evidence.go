@@ -33,26 +33,6 @@ type Evidence struct {
 	Key        string   `help:"With --verify: the verifier key that you know, or a file with it, such as keys/log.pub; default the one in the file."`
 }
 
-// Help shows how it is called.
-func (Evidence) Help() string {
-	return `Writes one file that proves, without Satchel and its data, what a pack showed: the answer as
-it was given out, drop report, policy decision, a proof that each of these and each shown item
-stands in the log, the settings with secrets masked, and a verifier in Python. It reads the data
-folder, or Postgres, and may run beside satchel up. Whoever can read these can write evidence;
-the file has the content of the pack unless --no-content is given.
-
-Equal packs, settings and checkpoint give equal bytes. docs/how-to/prove.md describes the file and what it
-does not prove. Exit code 3 when a file does not hold, or when people find too little relevant.
-
-Examples:
-  satchel evidence 019cc7a5-1d3f-7c2a-9f43-0d6d4f0a3b11 -o pack.zip
-  satchel evidence --since 1 -o all.zip --no-content
-  satchel evidence --verify pack.zip --key .satchel/keys/log.pub
-  unzip -p pack.zip verify.py > verify.py && python3 -I verify.py pack.zip
-  satchel evidence --sample 20 -o rate.csv
-  satchel evidence --ratings rate.csv`
-}
-
 // Proved is what evidence prints.
 type Proved struct {
 	File    string `json:"file"`
@@ -157,12 +137,10 @@ func (c *Evidence) sample(ctx context.Context, a *app.App, src evidence.Source) 
 	if err := c.save(file); err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, Sampled{File: c.Out, Tenant: a.Tenant, Packs: packs})
-	}
-	_, err = fmt.Fprintf(a.Out, "%s of %s written to %s: write yes or no into the column \"relevant\", then run satchel evidence --ratings\n",
-		terminal.Plural(packs, "pack", "packs"), a.Tenant, c.Out)
-	return err
+	return PrintReply(a, Sampled{File: c.Out, Tenant: a.Tenant, Packs: packs}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s of %s written to %s: write yes or no into the column \"relevant\", then run satchel evidence --ratings\n",
+			terminal.Plural(packs, "pack", "packs"), a.Tenant, c.Out)
+	})
 }
 
 // Sampled is what evidence --sample prints.
@@ -183,12 +161,10 @@ func (c *Evidence) rate(a *app.App) (err error) {
 	if err != nil {
 		return &config.UsageError{Err: err}
 	}
-	if a.JSON {
-		err = PrintJSON(a, r)
-	} else {
-		_, err = fmt.Fprintf(a.Out, "%d of %s rated in %s: %d relevant, %.0f %% (95 %% interval %.0f to %.0f %%)\n",
+	err = PrintReply(a, r, func(w io.Writer) {
+		fmt.Fprintf(w, "%d of %s rated in %s: %d relevant, %.0f %% (95 %% interval %.0f to %.0f %%)\n",
 			r.Rated, terminal.Plural(r.Items, "item", "items"), terminal.Plural(r.Packs, "pack", "packs"), r.Relevant, 100*r.Share, 100*r.Low, 100*r.High)
-	}
+	})
 	if err == nil && !r.Good() {
 		err = &FoundError{What: fmt.Sprintf("fewer than %.0f %% of the rated items are relevant", 100*r.Wanted)}
 	}
@@ -244,18 +220,16 @@ func (c *Evidence) check(a *app.App) error {
 
 func (c *Evidence) print(a *app.App, path, what string, sum evidence.Summary) error {
 	out := Proved{File: path, Tenant: sum.Tenant, Origin: sum.Origin, Size: sum.Head.Size, Packs: sum.Packs, Entries: sum.Entries, Files: sum.Files, Key: sum.Key}
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	proved := fmt.Sprintf("%s and %s of %s, in a log of %s", terminal.Plural(out.Packs, "pack", "packs"), terminal.Plural(out.Entries, "entry", "entries"), out.Tenant,
-		terminal.Plural(int(out.Size), "entry", "entries"))
-	if c.Verify == "" {
-		_, err := fmt.Fprintf(a.Out, "%s, %s %s\n", proved, what, path)
-		return err
-	}
-	fmt.Fprintf(a.Out, "%s %s %s\nsigned by %s\n", path, what, proved, out.Key)
-	if c.Key == "" {
-		fmt.Fprintln(a.Out, "that key is from the file itself: compare it with one that you know, or name it with --key")
-	}
-	return nil
+	return PrintReply(a, out, func(w io.Writer) {
+		proved := fmt.Sprintf("%s and %s of %s, in a log of %s", terminal.Plural(out.Packs, "pack", "packs"), terminal.Plural(out.Entries, "entry", "entries"), out.Tenant,
+			terminal.Plural(int(out.Size), "entry", "entries"))
+		if c.Verify == "" {
+			fmt.Fprintf(w, "%s, %s %s\n", proved, what, path)
+			return
+		}
+		fmt.Fprintf(w, "%s %s %s\nsigned by %s\n", path, what, proved, out.Key)
+		if c.Key == "" {
+			fmt.Fprintln(w, "that key is from the file itself: compare it with one that you know, or name it with --key")
+		}
+	})
 }

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
-	"satchel/jetstream"
 	"satchel/schemas"
 )
 
@@ -65,12 +64,8 @@ func (c *exceptionAddCmd) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	reply, err := govern(ctx, a, schemas.ExceptionRequest{From: c.from(), Add: &schemas.NewException{Owner: c.Owner, Path: c.Path, Principals: c.For,
-		Session: c.Session, Labels: c.Label, Purpose: c.Purpose, Reason: c.Reason, ExpiresAt: until, RollbackTrigger: c.Trigger, AuditHook: c.Hook}})
-	if err != nil {
-		return byFlag(err)
-	}
-	return printExceptions(a, reply.Exceptions)
+	return byFlag(askExceptions(ctx, a, schemas.ExceptionRequest{From: c.from(), Add: &schemas.NewException{Owner: c.Owner, Path: c.Path, Principals: c.For,
+		Session: c.Session, Labels: c.Label, Purpose: c.Purpose, Reason: c.Reason, ExpiresAt: until, RollbackTrigger: c.Trigger, AuditHook: c.Hook}}))
 }
 
 // byFlag says what is wrong with a registration by the flags that it was given with.
@@ -113,18 +108,9 @@ type exceptionListCmd struct {
 	Ended bool `help:"Those that have ended, too."`
 }
 
-// Help shows how it is called.
-func (exceptionListCmd) Help() string {
-	return "Example:\n  satchel exception list --as officer --role exception_approver --ended"
-}
-
 // Run lists them.
 func (c *exceptionListCmd) Run(ctx context.Context, a *app.App) error {
-	reply, err := govern(ctx, a, schemas.ExceptionRequest{From: c.from(), Ended: c.Ended})
-	if err != nil {
-		return err
-	}
-	return printExceptions(a, reply.Exceptions)
+	return askExceptions(ctx, a, schemas.ExceptionRequest{From: c.from(), Ended: c.Ended})
 }
 
 type exceptionRevokeCmd struct {
@@ -132,50 +118,36 @@ type exceptionRevokeCmd struct {
 	ID string `arg:"" help:"The exception."`
 }
 
-// Help shows how it is called.
-func (exceptionRevokeCmd) Help() string {
-	return "Example:\n  satchel exception revoke EXCEPTION --as officer --role exception_approver"
-}
-
 // Run revokes it.
 func (c *exceptionRevokeCmd) Run(ctx context.Context, a *app.App) error {
-	reply, err := govern(ctx, a, schemas.ExceptionRequest{From: c.from(), Revoke: c.ID})
-	if err != nil {
-		return err
-	}
-	return printExceptions(a, reply.Exceptions)
+	return askExceptions(ctx, a, schemas.ExceptionRequest{From: c.from(), Revoke: c.ID})
 }
 
-func govern(ctx context.Context, a *app.App, req schemas.ExceptionRequest) (reply schemas.ExceptionReply, err error) {
-	return reply, askContext(ctx, a, "exception", req, &reply)
-}
-
-// askContext asks ctx.v1.<tenant>.<verb> and decodes the reply.
-func askContext(ctx context.Context, a *app.App, verb string, req, reply any) error {
-	conn, err := client.Dial(ctx, a)
+// askGoverned asks ctx.v1.<tenant>.<verb>, in a tenant that may be empty.
+func askGoverned(ctx context.Context, a *app.App, verb string, req, reply any) error {
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	subject, err := jetstream.ContextSubject(a.Tenant, verb)
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
-	return conn.Call(ctx, subject, req, reply)
+	return conn.Context(ctx, verb, req, reply)
 }
 
-func printExceptions(a *app.App, list []schemas.ExceptionState) error {
-	if a.JSON {
-		return PrintJSON(a, list)
+// askExceptions asks and prints the exceptions of the reply.
+func askExceptions(ctx context.Context, a *app.App, req schemas.ExceptionRequest) error {
+	var reply schemas.ExceptionReply
+	if err := askGoverned(ctx, a, "exception", req, &reply); err != nil {
+		return err
 	}
-	if len(list) == 0 {
-		fmt.Fprintln(a.Out, "no governed exceptions: policy holds for everybody")
-	}
-	for i := range list {
-		fmt.Fprintln(a.Out, DescribeException(&list[i]))
-		fmt.Fprintf(a.Out, "      because %s; ends when %s; registered by %s at position %d\n", list[i].Reason, list[i].RollbackTrigger, list[i].Principal, list[i].Position)
-	}
-	return nil
+	return PrintReply(a, reply.Exceptions, func(w io.Writer) {
+		if len(reply.Exceptions) == 0 {
+			fmt.Fprintln(w, "no governed exceptions: policy holds for everybody")
+		}
+		for i := range reply.Exceptions {
+			x := &reply.Exceptions[i]
+			fmt.Fprintf(w, "%s\n      because %s; ends when %s; registered by %s at position %d\n", DescribeException(x), x.Reason, x.RollbackTrigger, x.Principal, x.Position)
+		}
+	})
 }
 
 // DescribeException says in one line what an exception is and how it stands.

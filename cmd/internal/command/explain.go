@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/schemas"
 )
 
@@ -17,34 +17,22 @@ type Explain struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (Explain) Help() string {
-	return `It works on any pack of the log. The pack's own principal is told what was shown or
-dropped. An auditor is told as well of what was found and then denied by policy. What
-the principal may not even search is no candidate of its packs.
-
-Example:
-  satchel explain 019cc7a5-0000-7000-8000-000000000042 note-012`
-}
-
 // Run asks why an item is, or is not, in a pack.
 func (c *Explain) Run(ctx context.Context, a *app.App) error {
 	var reply schemas.ExplainReply
 	req := schemas.ExplainRequest{From: c.agent(), PackID: c.Pack, ItemID: c.Item}
-	if err := client.Operation(ctx, a, "explain", req, &reply); err != nil {
+	if err := Operation(ctx, a, "explain", req, &reply); err != nil {
 		return nameOwner(err)
 	}
-	if a.JSON {
-		return PrintJSON(a, reply)
-	}
-	fmt.Fprintln(a.Out, reply.Explanation)
-	if reply.Change != "" {
-		fmt.Fprintln(a.Out, reply.Change)
-	}
-	if reply.Verdict != nil {
-		fmt.Fprintf(a.Out, "policy   verdict %s: allow %t\n", reply.Verdict.ID, reply.Verdict.Allow)
-	}
-	return nil
+	return PrintReply(a, reply, func(w io.Writer) {
+		fmt.Fprintln(w, reply.Explanation)
+		if reply.Change != "" {
+			fmt.Fprintln(w, reply.Change)
+		}
+		if reply.Verdict != nil {
+			fmt.Fprintf(w, "policy   verdict %s: allow %t\n", reply.Verdict.ID, reply.Verdict.Allow)
+		}
+	})
 }
 
 // nameOwner says, where policy denies a pack, whom it lets open it.

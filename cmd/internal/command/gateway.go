@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -10,17 +9,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/emitters/gateway"
 	"satchel/emitters/gateway/oidc"
-	"satchel/pipeline/infra/files"
 	"satchel/pipeline/infra/httpclient"
 	"satchel/pipeline/meter"
 	"satchel/schemas"
@@ -33,18 +27,6 @@ type Gateway struct {
 	Host      []string `help:"Names under which it may be called, beside localhost."`
 	Label     []string `help:"Labels (name:value) of items that are stored without labels." default:"level:internal"`
 	BehindTLS bool     `name:"behind-tls" help:"Allow --addr beyond this machine. A proxy in front of the gateway must terminate TLS."`
-}
-
-// Help shows how it is called.
-func (Gateway) Help() string {
-	return `Serves JSON over HTTP and the Model Context Protocol, for programs that do not speak NATS.
-It works beside satchel up, which it finds by the data folder or NATS_URL.
-
-Examples:
-  satchel token add shell
-  satchel gateway
-  curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \
-    -d '{"payload":{"query":{"text":"how is the build?"},"token_budget":500}}' http://127.0.0.1:8228/v1/context`
 }
 
 // Run serves until Ctrl-C.
@@ -65,7 +47,7 @@ func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	if !httpclient.OnThisMachine(host) && !c.BehindTLS {
 		return config.Usagef("--addr %s is beyond this machine, where tokens would be read by others: put a proxy with TLS in front, and say --behind-tls", c.Addr)
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -129,159 +111,4 @@ func verifier(a *app.App) (*oidc.Verifier, error) {
 		return nil, config.Usagef("--oidc-issuer, --oidc-audience: %v", err)
 	}
 	return v, nil
-}
-
-func tokensPath(a *app.App, given string) string {
-	if given != "" {
-		return given
-	}
-	return filepath.Join(a.Dir, "tokens.yaml")
-}
-
-// changeTokens changes the token file, while no other process does.
-func changeTokens(path string, change func([]gateway.Token) ([]gateway.Token, error)) error {
-	unlock, err := lockTokens(path)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	list, err := gateway.ReadTokens(path)
-	if err != nil {
-		return err
-	}
-	if list, err = change(list); err != nil {
-		return err
-	}
-	return gateway.WriteTokens(path, list)
-}
-
-// lockTokens makes this process the only one that changes the file, until unlock is called.
-func lockTokens(path string) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("lock tokens: %w", err)
-	}
-	file, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock tokens: %w", err)
-	}
-	unlock = func() { _ = file.Close() } // which gives the lock back
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		taken, err := files.TryLock(file)
-		if err == nil && !taken {
-			return unlock, nil
-		}
-		if err == nil && time.Now().After(end) {
-			err = errors.New("another process changes them")
-		}
-		if err != nil {
-			unlock()
-			return nil, fmt.Errorf("lock tokens: %w", err)
-		}
-	}
-}
-
-// Token is satchel token.
-type Token struct {
-	Add    tokenAddCmd    `cmd:"" help:"Make a token and print it once."`
-	Ls     tokenLsCmd     `cmd:"" help:"List tokens: ids, principals, scopes; never the tokens."`
-	Revoke tokenRevokeCmd `cmd:"" help:"Take a token away."`
-}
-
-// tokenFlags say which file.
-type tokenFlags struct {
-	Tokens string `help:"Token file; default tokens.yaml in the data folder." placeholder:"FILE"`
-}
-
-type tokenAddCmd struct {
-	tokenFlags
-	Principal string        `arg:"" help:"Principal that the token speaks for."`
-	ID        string        `name:"id" help:"Name of the token; default that of the principal."`
-	Level     string        `help:"Clearance claimed; a principal registry can only narrow it." default:"internal" enum:"public,internal,confidential,restricted"`
-	Role      []string      `help:"Roles claimed, such as pii_reader; a token claims none of the principal's by itself."`
-	Scope     []string      `help:"What it may do: memory.read, memory.write, memory.erase, memory.audit." default:"memory.read,memory.write"`
-	For       time.Duration `help:"How long it holds, such as 720h; 0 for always."`
-}
-
-// Help shows how it is called.
-func (tokenAddCmd) Help() string {
-	return "Example:\n  satchel token add shell --scope memory.read,memory.write,memory.erase --for 720h"
-}
-
-// Run writes the entry and prints the token.
-func (c *tokenAddCmd) Run(a *app.App) error {
-	if c.For < 0 {
-		return config.Usagef("--for %s is over before it begins", c.For)
-	}
-	entry := gateway.Token{ID: cmp.Or(c.ID, c.Principal), Tenant: a.Tenant, Principal: c.Principal, Clearance: c.Level, Scopes: c.Scope, Roles: c.Role}
-	if c.For > 0 {
-		entry.Expires = time.Now().Add(c.For).UTC().Truncate(time.Second)
-	}
-	secret, entry, err := gateway.NewToken(entry)
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
-	path := tokensPath(a, c.Tokens)
-	err = changeTokens(path, func(list []gateway.Token) ([]gateway.Token, error) {
-		if slices.ContainsFunc(list, func(t gateway.Token) bool { return t.ID == entry.ID }) {
-			return nil, config.Usagef("there is a token %q: give another --id, or revoke it first", entry.ID)
-		}
-		return append(list, entry), nil
-	})
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return PrintJSON(a, map[string]any{"token": secret, "entry": entry})
-	}
-	fmt.Fprintln(a.Out, secret)
-	fmt.Fprintf(a.Err, "token %s of principal %s in tenant %s, for the gateway that reads %s; it is shown only now\n", entry.ID, entry.Principal, entry.Tenant, path)
-	return nil
-}
-
-type tokenLsCmd struct{ tokenFlags }
-
-// Help shows how it is called.
-func (tokenLsCmd) Help() string { return "Example:\n  satchel token ls" }
-
-// Run prints the entries.
-func (c *tokenLsCmd) Run(a *app.App) error {
-	list, err := gateway.ReadTokens(tokensPath(a, c.Tokens))
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return PrintJSON(a, list)
-	}
-	for _, t := range list {
-		until := "always"
-		if !t.Expires.IsZero() {
-			until = "until " + t.Expires.Format(time.RFC3339)
-		}
-		fmt.Fprintf(a.Out, "%-16s %s/%s  %s  %s  %s\n", t.ID, t.Tenant, t.Principal, t.Clearance, strings.Join(t.Scopes, ","), until)
-	}
-	return nil
-}
-
-type tokenRevokeCmd struct {
-	tokenFlags
-	ID string `arg:"" name:"id" help:"Name of the token."`
-}
-
-// Help shows how it is called.
-func (tokenRevokeCmd) Help() string { return "Example:\n  satchel token revoke shell" }
-
-// Run takes the entry out; a running gateway heeds it at the next request.
-func (c *tokenRevokeCmd) Run(a *app.App) error {
-	err := changeTokens(tokensPath(a, c.Tokens), func(list []gateway.Token) ([]gateway.Token, error) {
-		left := slices.DeleteFunc(slices.Clone(list), func(t gateway.Token) bool { return t.ID == c.ID })
-		if len(left) == len(list) {
-			return nil, config.Usagef("there is no token %q", c.ID)
-		}
-		return left, nil
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.Out, "revoked %s\n", c.ID)
-	return nil
 }

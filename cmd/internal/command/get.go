@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/schemas"
@@ -20,23 +19,10 @@ type Get struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (Get) Help() string {
-	return `The item as policy lets the principal see it. Reading it is a request like others: the log has its pack and its decision.
-Exit code 2 when there is no such item that the principal may see, or when it is left out, with the reason.
-
-Examples:
-  satchel get 01980f3c-7b1e-7d4a-9c55-2f0a6f7b8a10
-  satchel get --json commit:4f2c9d1`
-}
-
 // Run asks for the item and prints it.
 func (c *Get) Run(ctx context.Context, a *app.App) error {
 	var out schemas.ItemsReply
-	if err := client.Operation(ctx, a, "items", schemas.ItemsRequest{From: c.agent(), Purpose: c.Purpose, ItemIDs: []string{c.Item}}, &out); err != nil {
-		return err
-	}
-	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {
+	if err := Operation(ctx, a, "items", schemas.ItemsRequest{From: c.agent(), Purpose: c.Purpose, ItemIDs: []string{c.Item}}, &out); err != nil {
 		return err
 	}
 	if len(out.Dropped) > 0 {

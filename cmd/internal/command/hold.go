@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -39,13 +40,6 @@ type holdAddCmd struct {
 	Reason  string   `help:"Why the items are kept." required:""`
 }
 
-// Help shows how it is called.
-func (holdAddCmd) Help() string {
-	return `Examples:
-  satchel hold add --as lea --role counsel --item note-7,note-8 --matter "C-12/26" --reason "asked for by the court"
-  satchel hold add --as lea --role counsel --session call-44 --reason "complaint of 3 March"`
-}
-
 // Run places it.
 func (c *holdAddCmd) Run(ctx context.Context, a *app.App) error {
 	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Place: &schemas.NewHold{Items: c.Item, Absent: c.Absent, Session: c.Session,
@@ -55,11 +49,6 @@ func (c *holdAddCmd) Run(ctx context.Context, a *app.App) error {
 type holdListCmd struct {
 	counsel
 	Released bool `help:"Those that were released, too."`
-}
-
-// Help shows how it is called.
-func (holdListCmd) Help() string {
-	return "Example:\n  satchel hold ls --as lea --role counsel --released"
 }
 
 // Run lists them.
@@ -73,11 +62,6 @@ type holdReleaseCmd struct {
 	Reason string `help:"Why it is released; kept in the log."`
 }
 
-// Help shows how it is called.
-func (holdReleaseCmd) Help() string {
-	return "Example:\n  satchel hold release HOLD --as omar --role hold_releaser --reason \"the case is closed\""
-}
-
 // Run releases it.
 func (c *holdReleaseCmd) Run(ctx context.Context, a *app.App) error {
 	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Release: c.ID, Reason: c.Reason})
@@ -86,31 +70,25 @@ func (c *holdReleaseCmd) Run(ctx context.Context, a *app.App) error {
 // askHolds asks and prints the holds of the reply.
 func askHolds(ctx context.Context, a *app.App, req schemas.HoldRequest) error {
 	var reply schemas.HoldReply
-	if err := askContext(ctx, a, "hold", req, &reply); err != nil {
+	if err := askGoverned(ctx, a, "hold", req, &reply); err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, reply.Holds)
-	}
-	if len(reply.Holds) == 0 {
-		fmt.Fprintln(a.Out, "no legal holds: policy alone says what may be erased")
-	}
-	for i := range reply.Holds {
-		h := &reply.Holds[i]
-		fmt.Fprintf(a.Out, "%s\n      because %s; placed by %s at position %d\n",
-			DescribeHold(h), h.Reason, h.Principal, h.Position)
-		if !h.Live {
-			fmt.Fprintf(a.Out, "      released by %s%s\n", h.ReleasedBy, because(h.ReleaseReason))
+	return PrintReply(a, reply.Holds, func(w io.Writer) {
+		if len(reply.Holds) == 0 {
+			fmt.Fprintln(w, "no legal holds: policy alone says what may be erased")
 		}
-	}
-	return nil
-}
-
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return " because " + reason
+		for i := range reply.Holds {
+			h := &reply.Holds[i]
+			fmt.Fprintf(w, "%s\n      because %s; placed by %s at position %d\n", DescribeHold(h), h.Reason, h.Principal, h.Position)
+			switch {
+			case h.Live:
+			case h.ReleaseReason == "":
+				fmt.Fprintf(w, "      released by %s\n", h.ReleasedBy)
+			default:
+				fmt.Fprintf(w, "      released by %s because %s\n", h.ReleasedBy, h.ReleaseReason)
+			}
+		}
+	})
 }
 
 // DescribeHold says in one line what a hold keeps and how it stands, without the reason.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/emitters"
@@ -24,13 +23,6 @@ type Ledger struct {
 	Kind   []string `help:"Only these kinds: memory, pack, drop, decision, artifact, handover, exception, hold, erasure, refusal, checkpoint."`
 	After  int64    `help:"Only entries after this log position."`
 	Verify bool     `help:"Check each entry's inclusion in the signed head."`
-}
-
-// Help shows how it is called.
-func (Ledger) Help() string {
-	return `Examples:
-  satchel ledger --kind pack --kind decision
-  satchel ledger --follow --verify --json`
 }
 
 // LedgerLine is one printed entry.
@@ -48,6 +40,14 @@ type LedgerLine struct {
 	at time.Time // of the event
 }
 
+func newLedgerLine(l emitters.LedgerEvent) LedgerLine {
+	line := LedgerLine{Position: l.Position, Kind: string(l.Kind), Agent: l.Agent, Gap: l.Gap}
+	if l.Gap == nil {
+		line.Type, line.ID, line.Subject, line.Data, line.at = l.Event.Type(), l.Event.ID(), l.Event.Subject(), l.Event.Data(), l.Event.Time()
+	}
+	return line
+}
+
 // Run prints the ledger.
 func (c *Ledger) Run(ctx context.Context, a *app.App) error {
 	opts := emitters.FollowOptions{After: c.After, Once: !c.Follow}
@@ -57,22 +57,18 @@ func (c *Ledger) Run(ctx context.Context, a *app.App) error {
 		}
 		opts.Kinds = append(opts.Kinds, schemas.LedgerKind(k))
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, e, err := dialEmitter(ctx, a, emitters.Config{Agent: "cli"})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: "cli"})
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
-	var check *client.ProofChecker
+	var check *ProofChecker
 	if c.Verify {
-		if check, err = client.NewProofChecker(ctx, conn); err != nil {
+		if check, err = NewProofChecker(ctx, conn); err != nil {
 			return err
 		}
 	}
-	var end client.LedgerEnd
+	var end LedgerEnd
 	if !c.Follow {
 		if end, err = conn.LedgerCatchesUp(ctx); err != nil {
 			return err
@@ -81,21 +77,17 @@ func (c *Ledger) Run(ctx context.Context, a *app.App) error {
 	unproved, foreign, seen := 0, 0, 0
 	err = e.FollowLedger(ctx, opts, func(l emitters.LedgerEvent) error {
 		seen++
-		line := LedgerLine{Position: l.Position, Kind: string(l.Kind), Agent: l.Agent, Gap: l.Gap}
+		line := newLedgerLine(l)
 		if l.Gap != nil && l.Gap.Foreign > 0 {
 			foreign++
 		}
-		if l.Gap == nil {
-			line.Type, line.ID, line.Subject, line.Data = l.Event.Type(), l.Event.ID(), l.Event.Subject(), l.Event.Data()
-			line.at = l.Event.Time()
-			if check != nil {
-				ok, err := check.Included(ctx, l)
-				if err != nil {
-					return err
-				}
-				if line.Proved = &ok; !ok {
-					unproved++
-				}
+		if l.Gap == nil && check != nil {
+			ok, err := check.Included(ctx, l)
+			if err != nil {
+				return err
+			}
+			if line.Proved = &ok; !ok {
+				unproved++
 			}
 		}
 		return printLedger(a, line)
@@ -140,13 +132,9 @@ func printLedger(a *app.App, line LedgerLine) error {
 	return err
 }
 
-// warnUnused says so when a reply that is empty comes from a tenant without any memory, as
-// one is that is misspelt.
-func warnUnused(ctx context.Context, a *app.App, empty bool) error {
-	if !empty {
-		return nil
-	}
-	conn, err := client.Dial(ctx, a)
+// warnUnused says so when the tenant has no memory at all, as one is that is misspelt.
+func warnUnused(ctx context.Context, a *app.App) error {
+	conn, e, err := dialEmitter(ctx, a, emitters.Config{Agent: "cli"})
 	if err != nil {
 		return err
 	}
@@ -154,10 +142,6 @@ func warnUnused(ctx context.Context, a *app.App, empty bool) error {
 	end, err := conn.LedgerCatchesUp(ctx)
 	if err != nil || end.Passed && end.Logged > 0 {
 		return err
-	}
-	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: conn.Agent})
-	if err != nil {
-		return &config.UsageError{Err: err}
 	}
 	used := false // by more than questions; a gap is of what has gone from the window or was erased
 	err = e.FollowLedger(ctx, emitters.FollowOptions{Once: true}, func(l emitters.LedgerEvent) error {
@@ -183,7 +167,7 @@ func (l *LedgerLine) about() string {
 	case schemas.LedgerPack:
 		var pack schemas.ContextPack
 		if json.Unmarshal(l.Data, &pack) != nil || pack.ID == "" {
-			return l.Subject
+			break
 		}
 		items := 0
 		for _, section := range pack.Sections {
@@ -192,20 +176,18 @@ func (l *LedgerLine) about() string {
 		return fmt.Sprintf("%s for %s, %s, %s", pack.ID, pack.Principal, terminal.Plural(items, "item", "items"), terminal.Plural(pack.TokenActual, "token", "tokens"))
 	case schemas.LedgerException:
 		var x schemas.GovernedException
-		if json.Unmarshal(l.Data, &x) != nil || x.ID == "" {
-			return l.Subject
+		if json.Unmarshal(l.Data, &x) == nil && x.ID != "" {
+			return x.ID + " " + x.Path
 		}
-		return x.ID + " " + x.Path
 	case schemas.LedgerHold:
 		var h schemas.LegalHold
-		if json.Unmarshal(l.Data, &h) != nil || h.ID == "" {
-			return l.Subject
+		if json.Unmarshal(l.Data, &h) == nil && h.ID != "" {
+			return h.ID
 		}
-		return h.ID
 	case schemas.LedgerErasure:
 		var erased schemas.LedgerReference
 		if json.Unmarshal(l.Data, &erased) != nil || len(erased.Items) == 0 {
-			return l.Subject
+			break
 		}
 		if erased.Receipt == nil {
 			return "request: " + strings.Join(erased.Items, ", ")

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
 	"satchel/schemas"
 )
@@ -22,19 +21,11 @@ type List struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (List) Help() string {
-	return "Lists the current items, newest first. Superseded ones are left out. One that looks like an injected instruction is marked, and its text is left out where that is beyond doubt.\n\nExamples:\n  satchel list\n  satchel list --session standup --kind memory --limit 10"
-}
-
 // Run prints a page of items, a line each.
 func (c *List) Run(ctx context.Context, a *app.App) error {
 	var out schemas.ItemsReply
 	req := schemas.ItemsRequest{From: c.agent(), Purpose: c.Purpose, Session: c.Session, Labels: c.Label, Kinds: c.Kind, Limit: c.Limit, After: c.After}
-	if err := client.Operation(ctx, a, "items", req, &out); err != nil {
-		return err
-	}
-	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {
+	if err := Operation(ctx, a, "items", req, &out); err != nil {
 		return err
 	}
 	if a.JSON {

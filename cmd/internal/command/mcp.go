@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/emitters"
 	"satchel/emitters/gateway/mcp"
@@ -25,20 +24,6 @@ type MCP struct {
 	Label []string `help:"Labels (name:value) of items that are stored without labels." default:"level:internal"`
 }
 
-// Help shows how it is called.
-func (MCP) Help() string {
-	return `Serves the Model Context Protocol on standard input and output, for an editor or an agent:
-  remember, context, search, explain, recover, correct, forget, status.
-
-Example:
-  satchel mcp --as planner
-
-In the settings of a client:
-  {"mcpServers": {"satchel": {"command": "satchel", "args": ["mcp", "--as", "planner", "--dir", "/home/me/.satchel"]}}}
-
-It works beside satchel up, which it finds by the data folder or NATS_URL.`
-}
-
 // Run serves until the client closes standard input.
 func (c *MCP) Run(ctx context.Context, a *app.App) error {
 	if !schemas.ValidToken(c.As) {
@@ -46,7 +31,7 @@ func (c *MCP) Run(ctx context.Context, a *app.App) error {
 	}
 	key := []byte(rand.Text() + rand.Text())
 	var mu sync.Mutex
-	var conn *client.Client
+	var conn *Client
 	var agent *emitters.Emitter
 	connected := func(ctx context.Context) (*emitters.Emitter, error) {
 		mu.Lock()
@@ -55,7 +40,7 @@ func (c *MCP) Run(ctx context.Context, a *app.App) error {
 			return agent, nil
 		}
 		var err error
-		if conn, err = client.Dial(ctx, a); err != nil {
+		if conn, err = Dial(ctx, a); err != nil {
 			return nil, fmt.Errorf("%w: %w", emitters.ErrNotConnected, err)
 		}
 		agent, err = emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.As, Labels: c.Label,

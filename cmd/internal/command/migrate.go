@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -20,23 +21,6 @@ import (
 // Migrate is satchel migrate.
 type Migrate struct {
 	To string `help:"The database, as postgres://user:password@host:5432/database?sslmode=verify-full." required:""`
-}
-
-// Help shows how it is called.
-func (Migrate) Help() string {
-	return `Copies the log of every tenant, position by position: hashes, contents with their salts,
-packs, what was erased as erased, and how far the streams are read. Every entry is checked
-on the way. Then it makes the items in the database, brings the other indexes up to the log's
-end, verifies the copy and compares the heads. The key and the kept heads stay in the data
-folder, which goes on being used.
-
-Stop satchel up first. It can be interrupted and run again: it goes on where it was. A
-database that holds another log is refused and left as it is. Afterwards the folder's log is
-kept and not used any more; set DATABASE_URL from then on. If it was continued all the same,
-run migrate again: it brings over the rest.
-
-Example:
-  satchel migrate --to postgres://satchel@db:5432/satchel`
 }
 
 // migrated is what migrate prints for a tenant.
@@ -130,9 +114,10 @@ func copyLogs(ctx context.Context, a *app.App, target *app.App) (tenants []strin
 		}
 	}
 	for _, tenant := range tenants {
-		bar := a.Progress("copying " + tenant)
-		_, err := eventlog.Copy(ctx, from, to, tenant, bar.Set)
-		bar.End()
+		err := runWithBar(a, "copying "+tenant, func(set progress) error {
+			_, err := eventlog.Copy(ctx, from, to, tenant, set)
+			return err
+		})
 		if errors.Is(err, eventlog.ErrDiffers) {
 			return nil, config.Usagef("%w: name an empty database, or another SATCHEL_DATABASE_SCHEMA", err)
 		}
@@ -163,16 +148,10 @@ func project(ctx context.Context, a *app.App, tenants []string) (results []migra
 		if err != nil {
 			return nil, err
 		}
-		bar := a.Progress("indexing " + tenant)
-		err = projector.CatchUp(ctx, sc, bar.Set)
-		bar.End()
-		if err != nil {
+		if err := runWithBar(a, "indexing "+tenant, func(set progress) error { return projector.CatchUp(ctx, sc, set) }); err != nil {
 			return nil, err
 		}
-		bar = a.Progress("verifying " + tenant)
-		err = s.Log.Verify(ctx, sc, nil, bar.Set)
-		bar.End()
-		if err != nil {
+		if err := runWithBar(a, "verifying "+tenant, func(set progress) error { return s.Log.Verify(ctx, sc, nil, set) }); err != nil {
 			return nil, err
 		}
 		head, err := s.Log.Head(ctx, sc)
@@ -205,15 +184,13 @@ func finishMigration(ctx context.Context, a *app.App, target *app.App) (err erro
 }
 
 func printMigrated(a *app.App, results []migrated, copied, all time.Duration, to string) error {
-	if a.JSON {
-		return PrintJSON(a, results)
-	}
-	total := int64(0)
-	for _, r := range results {
-		fmt.Fprintf(a.Out, "%s: %s, heads equal, root %s, index digest %s\n", r.Tenant, terminal.Plural(int(r.Entries), "entry", "entries"), r.Root, r.Digest)
-		total += r.Entries
-	}
-	_, err := fmt.Fprintf(a.Out, "%s copied in %.1f s, indexed and verified in %.1f s; from now on set DATABASE_URL=%s\n",
-		terminal.Plural(int(total), "entry", "entries"), copied.Seconds(), (all - copied).Seconds(), config.Mask(to))
-	return err
+	return PrintReply(a, results, func(w io.Writer) {
+		total := int64(0)
+		for _, r := range results {
+			fmt.Fprintf(w, "%s: %s, heads equal, root %s, index digest %s\n", r.Tenant, terminal.Plural(int(r.Entries), "entry", "entries"), r.Root, r.Digest)
+			total += r.Entries
+		}
+		fmt.Fprintf(w, "%s copied in %.1f s, indexed and verified in %.1f s; from now on set DATABASE_URL=%s\n",
+			terminal.Plural(int(total), "entry", "entries"), copied.Seconds(), (all - copied).Seconds(), config.Mask(to))
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -28,33 +29,26 @@ type policyTestCmd struct {
 	Path string `name:"bundle" help:"Bundle to test: a folder, a .rego file or a signed archive; empty: the one in force." type:"path"`
 }
 
-// Help shows how it is called.
-func (policyTestCmd) Help() string {
-	return "Examples:\n  satchel policy test\n  satchel policy test --bundle ./policy\n  POLICY_BUNDLE=./policy satchel policy test --json"
-}
-
 // Run runs the tests and prints each that fails, and what none reached.
 func (c *policyTestCmd) Run(ctx context.Context, a *app.App) error {
 	report, err := a.TestPolicy(ctx, c.Path)
 	if err != nil {
 		return &config.UsageError{Err: err}
 	}
-	if a.JSON {
-		if err := PrintJSON(a, report); err != nil {
-			return err
-		}
-	} else {
+	err = PrintReply(a, report, func(w io.Writer) {
 		for _, t := range report.Tests {
 			if !t.Passed {
-				fmt.Fprintf(a.Out, "NO   %s  %s:%d  %s\n", t.Name, t.File, t.Line, t.Error)
+				fmt.Fprintf(w, "NO   %s  %s:%d  %s\n", t.Name, t.File, t.Line, t.Error)
 			}
 		}
-		fmt.Fprintf(a.Out, "%d tests, %d failed, %.1f %% of the bundle covered\n", len(report.Tests), report.Failed, report.Coverage)
+		fmt.Fprintf(w, "%d tests, %d failed, %.1f %% of the bundle covered\n", len(report.Tests), report.Failed, report.Coverage)
 		for _, missed := range report.Missed {
-			fmt.Fprintf(a.Out, "not covered: %s\n", missed)
+			fmt.Fprintf(w, "not covered: %s\n", missed)
 		}
-	}
+	})
 	switch {
+	case err != nil:
+		return err
 	case report.Failed > 0:
 		return &FoundError{What: fmt.Sprintf("%d of %d policy tests fail", report.Failed, len(report.Tests))}
 	case len(report.Tests) == 0:
@@ -65,11 +59,6 @@ func (c *policyTestCmd) Run(ctx context.Context, a *app.App) error {
 
 type policyShowCmd struct {
 	Out string `help:"Write the files, with the tests, into this folder: a bundle to begin with. No file that is there is touched." type:"path"`
-}
-
-// Help shows how it is called.
-func (policyShowCmd) Help() string {
-	return "Examples:\n  satchel policy show\n  satchel policy show --out ./policy"
 }
 
 // Run prints the Rego of the bundle, or writes its files.
@@ -89,14 +78,12 @@ func (c *policyShowCmd) Run(a *app.App) error {
 			return err
 		}
 		texts[name] = string(raw)
-		if !a.JSON {
-			fmt.Fprintf(a.Out, "# ---- %s ----\n%s\n", name, raw)
+	}
+	return PrintReply(a, texts, func(w io.Writer) {
+		for _, name := range names {
+			fmt.Fprintf(w, "# ---- %s ----\n%s\n", name, texts[name])
 		}
-	}
-	if a.JSON {
-		return PrintJSON(a, texts)
-	}
-	return nil
+	})
 }
 
 // write copies the bundle into a folder.
@@ -107,11 +94,9 @@ func (c *policyShowCmd) write(a *app.App, bundle fs.FS) error {
 	if err := os.CopyFS(c.Out, bundle); err != nil {
 		return fmt.Errorf("write bundle: %w", err)
 	}
-	if a.JSON {
-		return PrintJSON(a, map[string]string{"folder": c.Out})
-	}
-	fmt.Fprintf(a.Out, "written to %s; try it with: satchel policy test --bundle %s\n", c.Out, c.Out)
-	return nil
+	return PrintReply(a, map[string]string{"folder": c.Out}, func(w io.Writer) {
+		fmt.Fprintf(w, "written to %s; try it with: satchel policy test --bundle %s\n", c.Out, c.Out)
+	})
 }
 
 type policyExplainCmd struct {
@@ -120,14 +105,6 @@ type policyExplainCmd struct {
 	Owner  string `help:"Whose the item is, for change and relabel: the agent that recorded it; default its signer."`
 	Item   string `help:"The item, a memory as JSON; @FILE reads a file. Either this or --id." xor:"item"`
 	ID     string `help:"Id of an item that is stored. Either this or --item." xor:"item"`
-}
-
-// Help shows how it is called.
-func (policyExplainCmd) Help() string {
-	return `Examples:
-  satchel policy explain --as helpdesk --level internal --id mem-001
-  satchel policy explain --as risk_officer --group risk --item '{"id":"x","security_label":["level:internal","group:risk"],"content":{"text":"…"}}'
-  satchel policy explain --item @memory.json --json`
 }
 
 // PolicyAnswer is what explain prints.
@@ -202,10 +179,11 @@ func (c *policyExplainCmd) Run(ctx context.Context, a *app.App) error {
 			answer.Shown = &record.Content
 		}
 	}
-	if a.JSON {
-		return PrintJSON(a, answer)
+	shown, err := json.Marshal(answer.Shown)
+	if err != nil {
+		return err
 	}
-	return answer.print(a)
+	return PrintReply(a, answer, func(w io.Writer) { answer.print(w, shown) })
 }
 
 // record reads the item from the command line or the store.
@@ -230,38 +208,33 @@ func (c *policyExplainCmd) record(ctx context.Context, a *app.App, s scope.Scope
 	return &schemas.Record{MemoryItem: m, Facets: m.Facets()}, nil
 }
 
-func (p *PolicyAnswer) print(a *app.App) error {
+func (p *PolicyAnswer) print(w io.Writer, shown []byte) {
 	verdict := "denied"
 	if p.Allow {
 		verdict = "allowed"
 	}
-	fmt.Fprintf(a.Out, "%s  item %s, action %s, for %s (%s)\n", verdict, p.Item, p.Action, p.Principal.ID, schemas.Level(p.Principal.Level))
-	fmt.Fprintf(a.Out, "reason    %s\n", p.Reason)
+	fmt.Fprintf(w, "%s  item %s, action %s, for %s (%s)\n", verdict, p.Item, p.Action, p.Principal.ID, schemas.Level(p.Principal.Level))
+	fmt.Fprintf(w, "reason    %s\n", p.Reason)
 	if p.File != "" {
-		fmt.Fprintf(a.Out, "rule      %s, line %d\n", p.File, p.Line)
+		fmt.Fprintf(w, "rule      %s, line %d\n", p.File, p.Line)
 		for line := range strings.Lines(p.Rule + "\n") {
-			fmt.Fprintf(a.Out, "            %s", line)
+			fmt.Fprintf(w, "            %s", line)
 		}
 	}
-	fmt.Fprintf(a.Out, "revision  %s\n", p.Revision)
+	fmt.Fprintf(w, "revision  %s\n", p.Revision)
 	for _, path := range p.Redact {
-		fmt.Fprintf(a.Out, "redacted  %s\n", path)
+		fmt.Fprintf(w, "redacted  %s\n", path)
 	}
 	if o := p.Obligations; o.PII != "" {
-		fmt.Fprintf(a.Out, "masked    %s: %s\n", o.PII, strings.Join(o.Types, ", "))
+		fmt.Fprintf(w, "masked    %s: %s\n", o.PII, strings.Join(o.Types, ", "))
 	}
 	if n := p.Obligations.Summarise; n > 0 {
-		fmt.Fprintf(a.Out, "extract   of at most %d tokens\n", n)
+		fmt.Fprintf(w, "extract   of at most %d tokens\n", n)
 	}
-	for _, w := range p.Warnings {
-		fmt.Fprintf(a.Out, "warning   %s\n", w)
+	for _, warning := range p.Warnings {
+		fmt.Fprintf(w, "warning   %s\n", warning)
 	}
 	if p.Shown != nil {
-		shown, err := json.Marshal(p.Shown)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(a.Out, "shown     %s\n", shown)
+		fmt.Fprintf(w, "shown     %s\n", shown)
 	}
-	return nil
 }

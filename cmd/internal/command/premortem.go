@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/schemas"
 )
 
@@ -17,23 +16,14 @@ type Premortem struct {
 	PrincipalFlags
 }
 
-// Help shows how it is called.
-func (Premortem) Help() string {
-	return `Past failures, surprises and root causes of a domain, before work begins; for a hook that
-runs when a test fails for the first time.
-
-Example:
-  satchel premortem --domain debugging --strategy systematic-elimination`
-}
-
 // Run asks and prints Markdown.
 func (c *Premortem) Run(ctx context.Context, a *app.App) error {
 	var out schemas.FormattedContext
 	req := schemas.PremortemRequest{
 		From: c.agent(), Purpose: c.Purpose, Domain: c.Domain, Strategy: c.Strategy, Limit: c.Limit, MaxTokens: c.Budget,
 	}
-	if err := client.Operation(ctx, a, "premortem", req, &out); err != nil {
+	if err := Operation(ctx, a, "premortem", req, &out); err != nil {
 		return err
 	}
-	return printFormatted(ctx, a, &out)
+	return printFormatted(a, &out)
 }

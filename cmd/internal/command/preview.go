@@ -3,10 +3,9 @@ package command
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline"
 	"satchel/schemas"
@@ -24,17 +23,6 @@ type Preview struct {
 	Build    bool   `help:"Build the text and print it, instead of what would be in it."`
 }
 
-// Help shows how it is called.
-func (Preview) Help() string {
-	return `A preview says which memories a template shows, how they rank and what they cost; with --json it has
-the text and the memories, too. They rank by similarity, recency and confidence together, unlike
-satchel search; --ranker similarity ranks as it does. With --build the text is printed.
-
-Examples:
-  satchel preview "when is the kiln fired?"
-  satchel preview --build --template detailed --budget 500 "when is the kiln fired?"`
-}
-
 func (c *Preview) request(tz string) schemas.BuildRequest {
 	return schemas.BuildRequest{
 		SearchRequest: c.SearchFlags.Request(&c.PrincipalFlags, tz), Template: c.Template, Ranker: c.Ranker, TokenBudget: c.Budget,
@@ -46,7 +34,7 @@ func (c *Preview) request(tz string) schemas.BuildRequest {
 func (c *Preview) Run(ctx context.Context, a *app.App) error {
 	if c.Build {
 		var out schemas.BuildReply
-		if err := client.Operation(ctx, a, "build", c.request(a.TZ), &out); err != nil {
+		if err := Operation(ctx, a, "build", c.request(a.TZ), &out); err != nil {
 			return err
 		}
 		if err := previewEmpty(ctx, a, len(out.Memories) == 0, out.Truncated); err != nil {
@@ -58,25 +46,22 @@ func (c *Preview) Run(ctx context.Context, a *app.App) error {
 		return printMarkdown(a, out.Context)
 	}
 	var out schemas.PreviewReply
-	if err := client.Operation(ctx, a, "preview", c.request(a.TZ), &out); err != nil {
+	if err := Operation(ctx, a, "preview", c.request(a.TZ), &out); err != nil {
 		return err
 	}
 	if err := previewEmpty(ctx, a, len(out.MemoryIDs) == 0, out.Truncated); err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	fmt.Fprintf(a.Out, "%s: %s, %d of %d tokens (%.1f %%), ranked by %s", out.Template, terminal.Plural(len(out.MemoryIDs), "memory", "memories"), out.TokenCount, c.Budget, out.BudgetUsed, rankedBy(c.Ranker))
-	if out.Truncated {
-		fmt.Fprint(a.Out, ", more than fit")
-	}
-	fmt.Fprintln(a.Out)
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
-	for i, id := range out.MemoryIDs {
-		fmt.Fprintf(w, "%d.\t%s\t%.3f\n", i+1, terminal.Excerpt(id, 128), out.RankingScores[id])
-	}
-	return w.Flush()
+	return PrintTable(a, out, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %s, %d of %d tokens (%.1f %%), ranked by %s", out.Template, terminal.Plural(len(out.MemoryIDs), "memory", "memories"), out.TokenCount, c.Budget, out.BudgetUsed, rankedBy(c.Ranker))
+		if out.Truncated {
+			fmt.Fprint(w, ", more than fit")
+		}
+		fmt.Fprintln(w)
+		for i, id := range out.MemoryIDs {
+			fmt.Fprintf(w, "%d.\t%s\t%.3f\n", i+1, terminal.Excerpt(id, 128), out.RankingScores[id])
+		}
+	})
 }
 
 // previewEmpty says why there is nothing in a text that is empty.
@@ -87,7 +72,10 @@ func previewEmpty(ctx context.Context, a *app.App, empty, truncated bool) error 
 	case empty:
 		printWarnings(a, []string{"nothing was found that this principal may see"})
 	}
-	return warnUnused(ctx, a, empty && !truncated)
+	if !empty || truncated {
+		return nil
+	}
+	return warnUnused(ctx, a)
 }
 
 // rankedBy is a ranker's name and, of a built-in one that weighs several things, its weights.

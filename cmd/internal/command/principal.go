@@ -3,15 +3,16 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/nats-io/nkeys"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/config"
+	"satchel/pipeline/infra/files"
 	"satchel/policies"
 	"satchel/schemas"
 )
@@ -32,17 +33,6 @@ type principalAddCmd struct {
 	NKey  string   `name:"nkey" help:"Public nkey of a user, when the principal keeps its seed itself. Without: a key pair is made." placeholder:"U…"`
 }
 
-// Help shows how it is called.
-func (principalAddCmd) Help() string {
-	return `The registry is the file of --principals; it is made when it is not there. The seed of the
-key goes to keys/principals/TENANT/NAME.nk in the data folder, readable by its owner alone.
-satchel up reads the registry when it starts.
-
-Examples:
-  satchel principal add planner --principals principals.yaml --level internal
-  satchel principal add risk_officer --tenant bank --level restricted --group risk --role auditor`
-}
-
 // Run registers the principal.
 func (c *principalAddCmd) Run(a *app.App) error {
 	level, _ := schemas.ParseLevel(c.Level)
@@ -53,15 +43,6 @@ func (c *principalAddCmd) Run(a *app.App) error {
 type principalKeyCmd struct {
 	Name string `arg:"" help:"Id of the principal."`
 	NKey string `name:"nkey" help:"Public nkey of a user, when the principal keeps its seed itself. Without: a key pair is made." placeholder:"U…"`
-}
-
-// Help shows how it is called.
-func (principalKeyCmd) Help() string {
-	return `The former key is void when satchel up starts the next time.
-
-Examples:
-  satchel principal key planner --principals principals.yaml
-  satchel principal key planner --tenant bank --nkey UABC…`
 }
 
 // Run gives the principal a key.
@@ -111,18 +92,16 @@ func enrol(a *app.App, m *policies.Member, public string, change func([]byte, po
 }
 
 func printEnrolled(a *app.App, m *policies.Member, seed string) error {
-	if a.JSON {
-		return PrintJSON(a, map[string]string{"tenant": m.Tenant, "id": m.ID, "nkey": m.Key, "seed_file": seed})
-	}
-	fmt.Fprintf(a.Out, "registered  %s of tenant %s in %s, nkey %s\n", m.ID, m.Tenant, a.Principals, m.Key)
-	if seed == "" {
-		seed = "SEED_FILE"
-	} else {
-		fmt.Fprintf(a.Out, "key         %s: give it to %s alone\n", seed, m.ID)
-	}
-	fmt.Fprintf(a.Out, "next        restart satchel up with SATCHEL_PRINCIPALS=%s; then, as %s:\n", a.Principals, m.ID)
-	fmt.Fprintf(a.Out, "            NATS_NKEY=%s SATCHEL_AS=%s satchel ask --tenant %s \"…\"\n", seed, m.ID, m.Tenant)
-	return nil
+	return PrintReply(a, map[string]string{"tenant": m.Tenant, "id": m.ID, "nkey": m.Key, "seed_file": seed}, func(w io.Writer) {
+		fmt.Fprintf(w, "registered  %s of tenant %s in %s, nkey %s\n", m.ID, m.Tenant, a.Principals, m.Key)
+		if seed == "" {
+			seed = "SEED_FILE"
+		} else {
+			fmt.Fprintf(w, "key         %s: give it to %s alone\n", seed, m.ID)
+		}
+		fmt.Fprintf(w, "next        restart satchel up with SATCHEL_PRINCIPALS=%s; then, as %s:\n", a.Principals, m.ID)
+		fmt.Fprintf(w, "            NATS_NKEY=%s SATCHEL_AS=%s satchel ask --tenant %s \"…\"\n", seed, m.ID, m.Tenant)
+	})
 }
 
 // newUser makes a key pair.
@@ -149,30 +128,17 @@ func writeWhole(path string, data []byte, mode os.FileMode) error {
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".satchel-*")
+	err := files.Write(path, func(w io.Writer) error { _, err := w.Write(data); return err })
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return os.Chmod(path, mode)
 }
 
 type principalLsCmd struct{}
-
-// Help shows how it is called.
-func (principalLsCmd) Help() string {
-	return "Example:\n  satchel principal ls --principals principals.yaml"
-}
 
 // listed is a line of the list.
 type listed struct {
@@ -200,16 +166,13 @@ func (c *principalLsCmd) Run(a *app.App) error {
 			list = append(list, listed{m.Tenant, m.ID, schemas.Level(m.Level).String(), m.Groups, m.Roles, m.Trust, m.Key})
 		}
 	}
-	if a.JSON {
-		return PrintJSON(a, list)
-	}
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
-	for _, l := range list {
-		key := l.NKey
-		if key == "" {
-			key = "no key"
+	return PrintTable(a, list, func(w io.Writer) {
+		for _, l := range list {
+			key := l.NKey
+			if key == "" {
+				key = "no key"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\tgroups: %s\troles: %s\ttrust: %g\t%s\n", l.Tenant, l.ID, l.Level, strings.Join(l.Groups, ","), strings.Join(l.Roles, ","), l.Trust, key)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\tgroups: %s\troles: %s\ttrust: %g\t%s\n", l.Tenant, l.ID, l.Level, strings.Join(l.Groups, ","), strings.Join(l.Roles, ","), l.Trust, key)
-	}
-	return w.Flush()
+	})
 }

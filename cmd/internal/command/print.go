@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"text/tabwriter"
 
 	"golang.org/x/term"
 
@@ -33,6 +34,49 @@ func file(a *app.App) (*os.File, bool) {
 
 // PrintJSON prints v, indented.
 func PrintJSON(a *app.App, v any) error { return encodeSafe(a, v, "  ") }
+
+// progress says how much of something is done.
+type progress = func(done, total int64)
+
+// runWithBar shows a bar while do runs.
+func runWithBar(a *app.App, what string, do func(progress) error) error {
+	bar := a.Progress(what)
+	defer bar.End()
+	return do(bar.Set)
+}
+
+// PrintReply prints v as JSON where that is asked for, else in words.
+func PrintReply(a *app.App, v any, words func(w io.Writer)) error {
+	if a.JSON {
+		return PrintJSON(a, v)
+	}
+	w := &firstError{w: a.Out}
+	words(w)
+	return w.err
+}
+
+// PrintTable prints v as JSON where that is asked for, else lines whose cells are apart by tabs.
+func PrintTable(a *app.App, v any, lines func(w io.Writer)) error {
+	return PrintReply(a, v, func(w io.Writer) {
+		table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+		lines(table)
+		_ = table.Flush() // w keeps its error
+	})
+}
+
+// firstError writes until that fails, and keeps the error.
+type firstError struct {
+	w   io.Writer
+	err error
+}
+
+// Write writes p, unless a write failed before.
+func (f *firstError) Write(p []byte) (n int, err error) {
+	if f.err == nil {
+		n, f.err = f.w.Write(p)
+	}
+	return n, f.err
+}
 
 // printJSONLine prints v on one line.
 func printJSONLine(a *app.App, v any) error { return encodeSafe(a, v, "") }

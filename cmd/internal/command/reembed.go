@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -26,22 +27,6 @@ type Reembed struct {
 	Shadow  bool `help:"Make the configured model's vectors of the tenant's log beside what serves, and throw them away; an endpoint's stay in its cache."`
 	Compare bool `help:"With --shadow: compare what both models find for memories of the log."`
 	Queries int  `help:"Queries of the comparison." default:"200"`
-}
-
-// Help shows how it is called.
-func (Reembed) Help() string {
-	return `Examples:
-  EMBEDDINGS_URL=… EMBEDDINGS_MODEL=… satchel reembed --shadow --compare
-  satchel reembed
-
-When the model in the settings is another one than that which serves, satchel up embeds
-everything anew in the background, by log position, while the old vectors serve, and then
-changes over. Without flags reembed shows how far that is, or how far the sentence encoder is.
-
-Beside a running satchel up --shadow keeps none of the vectors that it makes.
-
-A query of the comparison is the first half of a memory's words. "found again" is the mean
-reciprocal rank of that memory among the first ten.`
 }
 
 // Run follows a running process, or tries the configured model.
@@ -69,15 +54,13 @@ func (c *Reembed) Run(ctx context.Context, a *app.App) error {
 			bar.Set(e.Done, e.Total)
 		default:
 			bar.End()
-			if a.JSON {
-				return PrintJSON(a, s.Embedding)
-			}
-			if e != nil {
-				_, err := fmt.Fprintln(a.Out, e)
-				return err
-			}
-			fmt.Fprintf(a.Out, "%s serves, nothing is left to embed anew\n", s.Embedding.Model)
-			return nil
+			return PrintReply(a, s.Embedding, func(w io.Writer) {
+				if e != nil {
+					fmt.Fprintln(w, e)
+				} else {
+					fmt.Fprintf(w, "%s serves, nothing is left to embed anew\n", s.Embedding.Model)
+				}
+			})
 		}
 		select {
 		case <-ctx.Done():
@@ -168,9 +151,8 @@ func shadowOf(ctx context.Context, a *app.App, log *eventlog.Log, sc scope.Scope
 	}
 	t := trial{Model: model.String(), questions: m.Questions, index: index}
 	begun := time.Now()
-	bar := a.Progress("embedding by " + model.Name)
-	err = projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: t.index, Embedder: m, Sanitizer: public}).Fill(ctx, sc, bar.Set)
-	bar.End()
+	reindexer := projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: t.index, Embedder: m, Sanitizer: public})
+	err = runWithBar(a, "embedding by "+model.Name, func(set progress) error { return reindexer.Fill(ctx, sc, set) })
 	t.Millis = time.Since(begun).Milliseconds()
 	return t, err
 }
@@ -248,22 +230,20 @@ func (out *comparison) compare(ctx context.Context, log *eventlog.Log, sc scope.
 }
 
 func printComparison(a *app.App, out *comparison) error {
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	for i, t := range out.Trials {
-		role := "the configured model"
-		if i == 0 && len(out.Trials) == 2 {
-			role = "the model that serves"
+	return PrintReply(a, out, func(w io.Writer) {
+		for i, t := range out.Trials {
+			role := "the configured model"
+			if i == 0 && len(out.Trials) == 2 {
+				role = "the model that serves"
+			}
+			fmt.Fprintf(w, "%s: %s, %s embedded in %d ms", role, t.Model, terminal.Plural(int(out.Entries), "log entry", "log entries"), t.Millis)
+			if out.Queries > 0 {
+				fmt.Fprintf(w, ", found again %.3f", t.Again)
+			}
+			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(a.Out, "%s: %s, %s embedded in %d ms", role, t.Model, terminal.Plural(int(out.Entries), "log entry", "log entries"), t.Millis)
 		if out.Queries > 0 {
-			fmt.Fprintf(a.Out, ", found again %.3f", t.Again)
+			fmt.Fprintf(w, "%d queries: %.0f %% of the first ten are the same, the best is in %.0f %%\n", out.Queries, 100*out.Overlap, 100*out.Same)
 		}
-		fmt.Fprintln(a.Out)
-	}
-	if out.Queries > 0 {
-		fmt.Fprintf(a.Out, "%d queries: %.0f %% of the first ten are the same, the best is in %.0f %%\n", out.Queries, 100*out.Overlap, 100*out.Same)
-	}
-	return nil
+	})
 }

@@ -3,9 +3,9 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/config"
@@ -21,16 +21,6 @@ type Relevance struct {
 	Headroom int               `help:"Tokens left in the prompt." default:"0"`
 	Explain  bool              `help:"Say which layer decided each node."`
 	Default  bool              `help:"Print the built-in configuration, to start one of your own from."`
-}
-
-// Help shows how it is called.
-func (Relevance) Help() string {
-	return `It runs here, without a server, on --relevance-config or the built-in configuration.
-
-Examples:
-  satchel relevance --mode CLARIFY --signal context_warmth=0.8 --signal working_memory_turns=3 --explain
-  satchel relevance --default > relevance.json
-  satchel relevance --relevance-config relevance.json --mode RESPOND --explain`
 }
 
 // relevantNode is one line of the explanation.
@@ -74,27 +64,24 @@ func (c *Relevance) Run(a *app.App) error {
 		}
 		nodes = append(nodes, n)
 	}
-	if a.JSON {
-		out := map[string]any{"inclusion": d.Inclusion(), "trace": d.Trace}
-		if c.Explain {
-			out["nodes"] = nodes
+	out := map[string]any{"inclusion": d.Inclusion(), "trace": d.Trace}
+	if c.Explain {
+		out["nodes"] = nodes
+	}
+	return PrintTable(a, out, func(w io.Writer) {
+		fmt.Fprintf(w, "mode %s: %d nodes included, about %d tokens\n", d.Trace.Mode, d.Trace.TotalIncluded, d.Trace.EstTokens)
+		for _, n := range nodes {
+			mark := map[bool]string{true: "+", false: "-"}[n.Included]
+			if c.Explain {
+				fmt.Fprintf(w, "%s %s\t%s\n", mark, n.Node, n.Layer)
+			} else {
+				fmt.Fprintf(w, "%s %s\n", mark, n.Node)
+			}
 		}
-		return PrintJSON(a, out)
-	}
-	fmt.Fprintf(a.Out, "mode %s: %d nodes included, about %d tokens\n", d.Trace.Mode, d.Trace.TotalIncluded, d.Trace.EstTokens)
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
-	for _, n := range nodes {
-		mark := map[bool]string{true: "+", false: "-"}[n.Included]
-		if c.Explain {
-			fmt.Fprintf(w, "%s %s\t%s\n", mark, n.Node, n.Layer)
-		} else {
-			fmt.Fprintf(w, "%s %s\n", mark, n.Node)
+		for _, warning := range d.Trace.Warnings {
+			fmt.Fprintf(w, "warning: %s\n", warning)
 		}
-	}
-	for _, warning := range d.Trace.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", warning)
-	}
-	return w.Flush()
+	})
 }
 
 // signalValue reads a value as JSON would: number, boolean or text.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,25 +30,6 @@ type Restore struct {
 	Heads    string   `help:"A folder of kept heads (<tenant>.checkpoint) that the log must reach." type:"existingdir"`
 	Keys     string   `help:"The file that satchel backup --keys has written: it becomes keys/ of the target." type:"existingfile" placeholder:"FILE"`
 	passphrase
-}
-
-// Help shows how it is called.
-func (Restore) Help() string {
-	return `Checks every file of the backup against its signed manifest, writes every log, and compares
-its head with the signed one. What was erased since the backup, as the newer lists of erasures
-say, is erased again before anything is served. satchel up makes the indexes.
-
-The target must be empty but for keys/, which a backup does not hold: copy it there first, or
-name the file that backup --keys has written.
-heads/ and erased/ may be there too, and are best taken from the lost folder itself.
-
-Exit code 3 when a file of the backup is damaged, or when a witness cosigned a larger or another log
-(nothing is restored then), or when a known head is larger than the restored log: satchel up refuses
-to go on from such a log.
-
-Examples:
-  cp -r /safe/keys /new/keys && satchel restore /backup/satchel --to /new
-  satchel restore /backup/satchel --to postgres://satchel@db:5432/satchel --dir /new`
 }
 
 // madeAt is how the time of a backup is printed.
@@ -81,13 +63,9 @@ func (c *Restore) Run(ctx context.Context, a *app.App) error {
 	if missing := target.MissingKey(); missing != "" {
 		return config.Usagef("%s is missing: copy keys/ of the lost data folder to %s first, or name a file of keys with --keys; a backup never holds keys", missing, target.Path("keys"))
 	}
-	signer, key, err := target.LogKey(nil)
+	signer, verifier, key, err := readLogKeys(target)
 	if err != nil {
 		return err
-	}
-	verifier, err := note.NewVerifier(key)
-	if err != nil {
-		return fmt.Errorf("read log key: %w", err)
 	}
 	from, err := backup.Open(c.Dir, verifier)
 	if err != nil {
@@ -266,11 +244,7 @@ func printRestored(a *app.App, from *backup.Backup, restored []backup.Restored, 
 			behind++
 		}
 	}
-	if a.JSON {
-		if err := PrintJSON(a, out); err != nil {
-			return err
-		}
-	} else if err := printRestoredText(a, from, out, target); err != nil {
+	if err := PrintReply(a, out, func(w io.Writer) { sayRestored(w, from, out, target) }); err != nil {
 		return err
 	}
 	if behind > 0 {
@@ -280,20 +254,19 @@ func printRestored(a *app.App, from *backup.Backup, restored []backup.Restored, 
 	return nil
 }
 
-func printRestoredText(a *app.App, from *backup.Backup, out []RestoredLog, target *app.App) error {
+func sayRestored(w io.Writer, from *backup.Backup, out []RestoredLog, target *app.App) {
 	for _, r := range out {
-		fmt.Fprintf(a.Out, "%s: %s, root %s\n", r.Tenant, terminal.Plural(int(r.Entries), "entry", "entries"), r.Root)
+		fmt.Fprintf(w, "%s: %s, root %s\n", r.Tenant, terminal.Plural(int(r.Entries), "entry", "entries"), r.Root)
 		if r.Erased > 0 {
-			fmt.Fprintf(a.Out, "%s: %s repeated that the backup did not have\n", r.Tenant, terminal.Plural(r.Erased, "erasure", "erasures"))
+			fmt.Fprintf(w, "%s: %s repeated that the backup did not have\n", r.Tenant, terminal.Plural(r.Erased, "erasure", "erasures"))
 		}
 		if r.Behind != "" {
-			fmt.Fprintf(a.Out, "%s: %s\n", r.Tenant, r.Behind)
+			fmt.Fprintf(w, "%s: %s\n", r.Tenant, r.Behind)
 		}
 	}
 	where := target.Dir
 	if target.DatabaseURL != "" {
 		where = config.Mask(target.DatabaseURL)
 	}
-	_, err := fmt.Fprintf(a.Out, "restored to %s what was backed up at %s; satchel up makes the indexes\n", where, from.Made.Format(madeAt))
-	return err
+	fmt.Fprintf(w, "restored to %s what was backed up at %s; satchel up makes the indexes\n", where, from.Made.Format(madeAt))
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -21,15 +22,6 @@ type Retention struct {
 }
 
 type retentionPlanCmd struct{}
-
-// Help shows how it is called.
-func (retentionPlanCmd) Help() string {
-	return `It erases nothing. It reads the log, beside satchel up or without it, and the file that
-SATCHEL_RETENTION names. Every tenant is looked at, or with -t that tenant alone.
-
-Example:
-  satchel retention plan --retention retention.yaml --json`
-}
 
 // Planned is what retention takes from a tenant.
 type Planned struct {
@@ -72,13 +64,11 @@ func (c *retentionPlanCmd) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, list)
-	}
-	for i := range list {
-		fmt.Fprintf(a.Out, "%s: %s\n", list[i].Tenant, &list[i])
-	}
-	return nil
+	return PrintReply(a, list, func(w io.Writer) {
+		for i := range list {
+			fmt.Fprintf(w, "%s: %s\n", list[i].Tenant, &list[i])
+		}
+	})
 }
 
 // PlanRetention says what retention takes from one tenant, or with "" from every tenant.

@@ -22,33 +22,6 @@ type Rollback struct {
 	Stream bool `help:"Go on with another NATS, or a stream that was made anew, instead: say for which partitions that is so and what waits."`
 }
 
-// Help shows how it is called.
-func (Rollback) Help() string {
-	return `For a log that was restored from an older backup: it ends before a head that was signed and
-kept, and satchel up refuses it. Restoring a newer backup is better. Where there is none,
-rollback --accept puts the kept heads of such tenants aside (beside the others, under
-another name: they prove what was lost), rebuilds their indexes from the log, and has the
-ledger published anew from its beginning. What was erased since the backup is erased again
-first, as the lists in erased/ say. What the streams still hold behind the log's
-checkpoints is read again by satchel up; events that they no longer hold are lost, and
-so are packs and decisions of that time. Then give the log another SATCHEL_ORIGIN: one name
-must not sign two histories.
-
-For another NATS than the log was read from, or a stream MEMORY that was recreated, restored
-or truncated (stream does not match the checkpoint): rollback --stream says which partitions
-that concerns, rollback --stream --accept has them read the stream from its beginning. What
-the log has is not stored again. What the former stream acknowledged and the log does not
-have is lost: with the settings of the former NATS, rollback --stream says whether anything
-waits there. It makes streams that are missing, as satchel up does.
-
-Stop satchel up, and every other worker, first; a worker on another NATS is not seen, and is
-fenced. Exit code 3 when a log was rolled back, or a stream is another one, and --accept is
-not given.
-
-Example:
-  NATS_URL=nats://nats:4222 satchel rollback --stream --accept`
-}
-
 // Run says what was rolled back, and accepts it.
 func (c *Rollback) Run(ctx context.Context, a *app.App) (err error) {
 	if err := errors.Join(a.RequireData(), a.RequireFolder()); err != nil {

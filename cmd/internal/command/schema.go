@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"satchel/cmd/internal/app"
@@ -14,21 +15,12 @@ type Schema struct {
 	Name string `arg:"" optional:"" help:"Schema to print; without one their names are listed. asyncapi prints the AsyncAPI document."`
 }
 
-// Help shows how it is called.
-func (Schema) Help() string {
-	return "Examples:\n  satchel schema\n  satchel schema memory-item > memory-item.json\n  satchel schema asyncapi"
-}
-
 // Run prints one schema, or the names.
 func (c Schema) Run(a *app.App) error {
 	switch c.Name {
 	case "":
 		names := append(schemas.Names(), "asyncapi")
-		if a.JSON {
-			return PrintJSON(a, names)
-		}
-		fmt.Fprintln(a.Out, strings.Join(names, "\n"))
-		return nil
+		return PrintReply(a, names, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
 	case "asyncapi":
 		_, err := a.Out.Write(schemas.AsyncAPI())
 		return err

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/term"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/language"
 	"satchel/schemas"
@@ -73,7 +72,7 @@ func (m *TimeFlag) UnmarshalText(text []byte) (err error) {
 
 // Request returns the request that the flags make. tz is the zone of its days.
 func (f *SearchFlags) Request(who *PrincipalFlags, tz string) schemas.SearchRequest {
-	zone, _ := schemas.Zone(tz) // client.Operation refuses what is none
+	zone, _ := schemas.Zone(tz) // Operation refuses what is none
 	req := schemas.SearchRequest{
 		From: who.agent(), Purpose: who.Purpose, Query: strings.Join(f.Question, " "), Limit: f.Limit, MemoryTypes: f.Type,
 		DateFrom: f.From.In(zone), DateTo: f.To.In(zone), TZ: tz, ConversationID: f.Session, IncludeRelationships: f.Depth != 0, RelationshipDepth: f.Depth,
@@ -92,22 +91,10 @@ type Search struct {
 	EmptyFlag
 }
 
-// Help shows how it is called.
-func (Search) Help() string {
-	return `Examples:
-  satchel search "when is the kiln fired?"
-  satchel search --min-score 0.3 "when is the kiln fired?"
-  satchel search --filter labels=project:apollo "what was decided?"
-  satchel search --type experience --type code --limit 5 --depth 1 "selector cache"`
-}
-
 // Run searches and prints what it finds, best first.
 func (c *Search) Run(ctx context.Context, a *app.App) error {
 	var out schemas.SearchReply
-	if err := client.Operation(ctx, a, "search", c.Request(&c.PrincipalFlags, a.TZ), &out); err != nil {
-		return err
-	}
-	if err := warnUnused(ctx, a, len(out.Results) == 0); err != nil {
+	if err := Operation(ctx, a, "search", c.Request(&c.PrincipalFlags, a.TZ), &out); err != nil {
 		return err
 	}
 	if a.JSON {

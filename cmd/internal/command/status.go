@@ -3,11 +3,11 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
 	"satchel/schemas"
 )
@@ -15,31 +15,20 @@ import (
 // Status is satchel status.
 type Status struct{ PrincipalFlags }
 
-// Help shows how it is called.
-func (Status) Help() string {
-	return `What is indexed is found: a write at a position that every index has reached is in the next context.
-
-Examples:
-  satchel status
-  satchel status --json --tenant acme`
-}
-
 // Run asks and prints where log and indexes are.
 func (c *Status) Run(ctx context.Context, a *app.App) error {
 	var out schemas.StatusReply
-	if err := client.Operation(ctx, a, "status", schemas.StatusRequest{From: c.agent()}, &out); err != nil {
+	if err := Operation(ctx, a, "status", schemas.StatusRequest{From: c.agent()}, &out); err != nil {
 		return err
 	}
-	if a.JSON {
-		return PrintJSON(a, out)
-	}
-	say := "ready"
-	if !out.Ready {
-		say = out.Reason
-	}
-	fmt.Fprintf(a.Out, "%s; the log of tenant %s has %s\n", say, a.Tenant, terminal.Plural(int(out.Size), "entry", "entries"))
-	for _, name := range slices.Sorted(maps.Keys(out.Indexed)) {
-		fmt.Fprintf(a.Out, "  %-8s has everything up to position %d\n", name, out.Indexed[name])
-	}
-	return nil
+	return PrintReply(a, out, func(w io.Writer) {
+		say := "ready"
+		if !out.Ready {
+			say = out.Reason
+		}
+		fmt.Fprintf(w, "%s; the log of tenant %s has %s\n", say, a.Tenant, terminal.Plural(int(out.Size), "entry", "entries"))
+		for _, name := range slices.Sorted(maps.Keys(out.Indexed)) {
+			fmt.Fprintf(w, "  %-8s has everything up to position %d\n", name, out.Indexed[name])
+		}
+	})
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"satchel/cmd/internal/app"
@@ -17,19 +17,6 @@ type Tenant struct {
 }
 
 type tenantLsCmd struct{}
-
-// Help shows how it is called.
-func (tenantLsCmd) Help() string {
-	return `It reads the data folder or the database, and may run beside satchel up. The size is the number of entries of the log;
-items that were superseded or have ended count as well. States: ready; indexing, the items lack the newest entries;
-rolled_back, the log contradicts the head that was kept of it (satchel rollback); damaged (satchel verify).
-
-With -t on the command line that tenant alone is listed.
-
-Examples:
-  satchel tenant ls
-  satchel tenant ls -t main --json`
-}
 
 // Run lists the tenants.
 func (tenantLsCmd) Run(ctx context.Context, a *app.App) (err error) {
@@ -50,14 +37,14 @@ func (tenantLsCmd) Run(ctx context.Context, a *app.App) (err error) {
 	if a.TenantGiven {
 		list = slices.DeleteFunc(list, func(t app.Tenant) bool { return t.Tenant != a.Tenant })
 	}
-	if a.JSON {
-		return PrintJSON(a, list)
-	}
+	return PrintTable(a, list, func(w io.Writer) { printTenants(w, list) })
+}
+
+func printTenants(w io.Writer, list []app.Tenant) {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.Out, "no tenant has a log")
-		return err
+		fmt.Fprintln(w, "no tenant has a log")
+		return
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "tenant\tlog\tlast event\titems\tstate")
 	for _, t := range list {
 		state := t.State
@@ -73,5 +60,4 @@ func (tenantLsCmd) Run(ctx context.Context, a *app.App) (err error) {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\n", t.Tenant, t.Size, last, t.Items, state)
 	}
-	return w.Flush()
 }

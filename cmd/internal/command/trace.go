@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/emitters"
@@ -21,28 +20,16 @@ type Trace struct {
 	Request string `arg:"" help:"Request id of a run, as satchel answer prints it, or of any other request; or the id of a pack."`
 }
 
-// Help shows how it is called.
-func (Trace) Help() string {
-	return `Reads the ledger and prints what a request left there: hand-overs, pack, drops, decisions.
-
-Example:
-  satchel trace 01a20b44-151f-7b7c-95ef-64f6437d7da0`
-}
-
 // Run prints the trace.
 func (c *Trace) Run(ctx context.Context, a *app.App) error {
 	if !schemas.ValidID(c.Request) {
 		return config.Usagef("request %q: must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -", c.Request)
 	}
-	conn, err := client.Dial(ctx, a)
+	conn, e, err := dialEmitter(ctx, a, emitters.Config{Agent: "cli"})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: "cli"})
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
 	if _, err := conn.LedgerCatchesUp(ctx); err != nil {
 		return err
 	}
@@ -53,11 +40,7 @@ func (c *Trace) Run(ctx context.Context, a *app.App) error {
 	if len(lines) == 0 {
 		return config.Usagef("the ledger of tenant %s has nothing of request %s", a.Tenant, c.Request)
 	}
-	if a.JSON {
-		return PrintJSON(a, lines)
-	}
-	printTrace(a.Out, lines)
-	return nil
+	return PrintReply(a, lines, func(w io.Writer) { printTrace(w, lines) })
 }
 
 // TraceOf reads what a request, or that of a pack, left in the ledger, up to the log position upTo; 0: all
@@ -69,8 +52,7 @@ func TraceOf(ctx context.Context, e *emitters.Emitter, request string, upTo int6
 		schemas.LedgerArtifact, schemas.LedgerException, schemas.LedgerRefusal}
 	err := e.FollowLedger(ctx, emitters.FollowOptions{Kinds: kinds, Once: upTo == 0}, func(l emitters.LedgerEvent) error {
 		if l.Event.Subject() == request {
-			lines = append(lines, LedgerLine{Position: l.Position, Kind: string(l.Kind), Agent: l.Agent, Type: l.Event.Type(), ID: l.Event.ID(),
-				Subject: l.Event.Subject(), Data: l.Event.Data(), at: l.Event.Time()})
+			lines = append(lines, newLedgerLine(l))
 		}
 		if l.Kind == schemas.LedgerPack && l.Event.ID() == request {
 			of = l.Event.Subject()

@@ -1,19 +1,14 @@
 package command
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
+	"io"
 	"slices"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/infra/files"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/policies/hold"
@@ -21,21 +16,6 @@ import (
 
 // Verify is satchel verify.
 type Verify struct{}
-
-// Help shows how it is called.
-func (Verify) Help() string {
-	return `Every leaf is computed anew from every column, every stored tree hash from the leaves,
-every content against its commitment, and the log against the newest signed head that was
-kept; the indexes must lead to every entry, and no source and id may be there twice. It reads
-the data folder and may run beside satchel up. Every tenant is verified, or with -t on the
-command line that tenant alone; the database around the logs is checked either way.
-
-Exit code 3 when something does not hold; the first bad position is named.
-
-Examples:
-  satchel verify
-  satchel verify -t main --json`
-}
 
 // Verified is what verify prints for a tenant.
 type Verified struct {
@@ -73,14 +53,17 @@ func (c *Verify) Run(ctx context.Context, a *app.App) error {
 		default:
 			logs, bad = logs+1, bad+1
 		}
-		if !a.JSON {
-			printVerified(a, r)
-		}
 	}
-	if a.JSON {
-		if err := PrintJSON(a, results); err != nil {
-			return err
+	err = PrintReply(a, results, func(w io.Writer) {
+		for _, r := range results {
+			printVerified(w, r)
 		}
+		if len(results) == 0 {
+			fmt.Fprintln(w, "the log is empty")
+		}
+	})
+	if err != nil {
+		return err
 	}
 	if bad > 0 {
 		return &FoundError{What: fmt.Sprintf("%d of %s not verify", bad, terminal.Plural(logs, "log does", "logs do"))}
@@ -88,26 +71,23 @@ func (c *Verify) Run(ctx context.Context, a *app.App) error {
 	if around > 0 {
 		return &FoundError{What: "something around the logs is wrong"}
 	}
-	if len(results) == 0 && !a.JSON {
-		fmt.Fprintln(a.Out, "the log is empty")
-	}
 	return nil
 }
 
-func printVerified(a *app.App, r Verified) {
+func printVerified(w io.Writer, r Verified) {
 	switch {
 	case r.OK:
 		held := ""
 		if r.Holds > 0 {
 			held = ", " + terminal.Plural(r.Holds, "legal hold", "legal holds")
 		}
-		fmt.Fprintf(a.Out, "%s: %s verified, root %s%s\n", r.Tenant, terminal.Plural(int(r.Size), "entry", "entries"), r.Root, held)
+		fmt.Fprintf(w, "%s: %s verified, root %s%s\n", r.Tenant, terminal.Plural(int(r.Size), "entry", "entries"), r.Root, held)
 	case r.Tenant == "":
-		fmt.Fprintf(a.Out, "BAD: %s\n", r.Problem)
+		fmt.Fprintf(w, "BAD: %s\n", r.Problem)
 	case r.Position == 0:
-		fmt.Fprintf(a.Out, "%s: BAD: %s\n", r.Tenant, r.Problem)
+		fmt.Fprintf(w, "%s: BAD: %s\n", r.Tenant, r.Problem)
 	default:
-		fmt.Fprintf(a.Out, "%s: BAD at position %d: %s\n", r.Tenant, r.Position, r.Problem)
+		fmt.Fprintf(w, "%s: BAD at position %d: %s\n", r.Tenant, r.Position, r.Problem)
 	}
 }
 
@@ -164,9 +144,7 @@ func verifyTenant(ctx context.Context, a *app.App, log *eventlog.Log, tenant str
 	if err != nil {
 		return r, err
 	}
-	bar := a.Progress("verifying " + tenant)
-	err = log.Verify(ctx, s, nil, bar.Set)
-	bar.End()
+	err = runWithBar(a, "verifying "+tenant, func(set progress) error { return log.Verify(ctx, s, nil, set) })
 	var bad *eventlog.VerifyError
 	switch {
 	case errors.As(err, &bad):
@@ -188,110 +166,4 @@ func verifyTenant(ctx context.Context, a *app.App, log *eventlog.Log, tenant str
 	}
 	r.OK, r.Size, r.Root, r.Holds = true, head.Size, head.Root.String(), len(live)
 	return r, nil
-}
-
-// Rebuild is satchel rebuild.
-type Rebuild struct{}
-
-// Help shows how it is called.
-func (Rebuild) Help() string {
-	return `If satchel up runs on the folder, that process rebuilds the indexes: requests about the
-tenant wait for it. Otherwise the command opens the folder itself. Equal indexes have the same
-digest, however they came about.
-
-Example:
-  satchel rebuild -t main`
-}
-
-// Run rebuilds the tenant's indexes.
-func (c *Rebuild) Run(ctx context.Context, a *app.App) error {
-	sc, err := scope.System(a.Tenant)
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
-	if err := a.RequireData(); err != nil {
-		return err
-	}
-	if err := a.RequireFolder(); err != nil {
-		return err
-	}
-	lock, err := a.LockFolder()
-	var held *files.HeldError
-	if errors.As(err, &held) {
-		return rebuildRemote(ctx, a, held)
-	}
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	if missing := a.MissingKey(); missing != "" {
-		return config.Usagef("%s is missing: put it back; docs/how-to/keys.md says how to go on when it is lost", missing)
-	}
-	s, err := a.OpenStores(ctx, app.Fixed{}, a.Logger(a.Err))
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if err := a.RequireTenant(ctx, s.Log, a.Tenant); err != nil {
-		return err
-	}
-	projector := s.Projector()
-	bar := a.Progress("rebuilding " + a.Tenant)
-	err = projector.Rebuild(ctx, sc, bar.Set)
-	bar.End()
-	if err != nil {
-		return err
-	}
-	digest, err := s.Digest(ctx, sc)
-	if err != nil {
-		return err
-	}
-	return printRebuilt(a, app.RebuildProgress{Tenant: a.Tenant, Total: projector.Position(a.Tenant), Digest: digest})
-}
-
-// rebuildRemote asks the running process and shows its progress.
-func rebuildRemote(ctx context.Context, a *app.App, running *files.HeldError) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://satchel/rebuild?tenant="+url.QueryEscape(a.Tenant), nil)
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
-	resp, err := a.AdminClient().Do(req)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return config.Usagef("process %d works on %s and does not answer on %s: stop it", running.PID, a.Dir, a.Path(app.AdminFile))
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNotFound {
-		return config.Usagef("no such tenant %q in %s", a.Tenant, a.Dir)
-	}
-	bar := a.Progress("rebuilding " + a.Tenant)
-	defer bar.End()
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		var p app.RebuildProgress
-		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
-			return fmt.Errorf("process %d answers: %s", running.PID, lines.Text())
-		}
-		switch {
-		case p.Error != "":
-			return errors.New(p.Error)
-		case p.Digest != "":
-			return printRebuilt(a, p)
-		}
-		bar.Set(p.Done, p.Total)
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("read progress: %w", err)
-	}
-	return errors.New("the process stopped before the rebuild was done")
-}
-
-func printRebuilt(a *app.App, p app.RebuildProgress) error {
-	if a.JSON {
-		return PrintJSON(a, p)
-	}
-	_, err := fmt.Fprintf(a.Out, "%s: rebuilt from %s, digest %s\n", p.Tenant, terminal.Plural(int(p.Total), "log entry", "log entries"), p.Digest)
-	return err
 }

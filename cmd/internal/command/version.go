@@ -52,17 +52,15 @@ func (c Version) Run(a *app.App) error {
 			return err
 		}
 	}
-	if a.JSON {
-		return PrintJSON(a, built)
-	}
-	fmt.Fprintf(a.Out, "satchel %s %s %s\n", built.Version, built.Revision, built.Go)
-	for _, name := range built.Verified {
-		fmt.Fprintf(a.Out, "ok   %s\n", name)
-	}
-	if built.Listed != "" {
-		fmt.Fprintf(a.Out, "ok   this program is %s\n", built.Listed)
-	}
-	return nil
+	return PrintReply(a, built, func(w io.Writer) {
+		fmt.Fprintf(w, "satchel %s %s %s\n", built.Version, built.Revision, built.Go)
+		for _, name := range built.Verified {
+			fmt.Fprintf(w, "ok   %s\n", name)
+		}
+		if built.Listed != "" {
+			fmt.Fprintf(w, "ok   this program is %s\n", built.Listed)
+		}
+	})
 }
 
 // verify checks the signature of the sums, and the files that they list and that are there.

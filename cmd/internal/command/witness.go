@@ -30,22 +30,6 @@ type Witness struct {
 	Name   string `help:"Name of the witness in its cosignatures, such as witness.example.org/w1; required for the first start, which makes its key."`
 }
 
-// Help shows how it is called.
-func (Witness) Help() string {
-	return `Cosigns the signed heads of logs, of Satchel and of others, as C2SP tlog-witness has it. Run it on a
-machine of its own, best by somebody else: then whoever runs the log cannot show two histories.
-
-Its key and its database are in witness/ of the data folder. Never put an older copy of witness.db back:
-the witness would cosign another history. TLS is for a proxy in front.
-
-The VKEY of a tenant's log is public_key in the reply of log.v1.<tenant>.head. On the side of the log,
-SATCHEL_WITNESSES names a file with the line that this command prints at its start.
-
-Examples:
-  satchel witness --name witness.example.org/w1 --logs logs.txt
-  satchel witness --logs logs.txt --listen :8230`
-}
-
 // Run serves until Ctrl-C.
 func (c *Witness) Run(ctx context.Context, a *app.App) (err error) {
 	dir := a.Path("witness")

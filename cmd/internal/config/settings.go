@@ -129,6 +129,68 @@ type Settings struct {
 	Pool       int    `help:"Requests answered at once; more are refused with 429." default:"64" env:"SATCHEL_POOL" min:"1" max:"65536"`
 }
 
+// PackSettings say how packs are filled.
+type PackSettings struct {
+	Shares            string `name:"pack-shares" help:"Percent of a pack's budget for user and preamble / task / tools / knowledge and memory / safety; what one leaves goes to the others." default:"12.5/12.5/7.5/60/7.5" env:"CONTEXT_PACK_SHARES"`
+	Rules             string `name:"pack-rules" help:"YAML file of rules that suggest actions, beside or in the place of the built-in ones." env:"CONTEXT_PACK_RULES" type:"path"`
+	Summarizer        string `name:"summarizer-url" help:"OpenAI-compatible chat endpoint that writes the TL;DR, as https://api.openai.com/v1; what it says must hold against what it cites. Empty: sentences of the items." env:"SUMMARIZER_URL"`
+	SummarizerModel   string `name:"summarizer-model" help:"Its model." env:"SUMMARIZER_MODEL"`
+	SummarizerKey     string `name:"summarizer-key" help:"Its key; it needs https, or an endpoint on this machine." env:"SUMMARIZER_KEY" secret:"true"`
+	SummarizerTimeout int    `name:"summarizer-timeout-ms" help:"Milliseconds that it may take." default:"5000" env:"SUMMARIZER_TIMEOUT_MS" min:"1" max:"86400000"`
+	Order             string `name:"pack-order" help:"Order within sections: tools and knowledge by score or edges (best at both ends), memory also by time." default:"tools=score,knowledge=edges,memory=time" env:"CONTEXT_PACK_ORDER"`
+	Cues              string `name:"cues" help:"YAML file of cues in the wording of questions, in the place of the built-in ones, which are English." env:"SATCHEL_CUES" type:"path"`
+}
+
+// ServerSettings name the servers that indexes may be moved to.
+type ServerSettings struct {
+	Neo4jURL       string `name:"neo4j-url" help:"Neo4j that keeps the graph, as neo4j+s://host:7687; empty: SQLite in the data folder." env:"NEO4J_URL"`
+	Neo4jUser      string `name:"neo4j-user" help:"Its user." default:"neo4j" env:"NEO4J_USER"`
+	Neo4jPassword  string `name:"neo4j-password" help:"The user's password." env:"NEO4J_PASSWORD" secret:"true"`
+	Neo4jDatabase  string `name:"neo4j-database" help:"Its database." default:"neo4j" env:"NEO4J_DATABASE"`
+	Neo4jCA        string `name:"neo4j-ca" help:"PEM file of the certificates to trust of it; empty: the system's." env:"NEO4J_CA" type:"path"`
+	Neo4jNamespace string `name:"neo4j-namespace" help:"Stands before every tenant's name, so that installations can share a database." env:"NEO4J_NAMESPACE"`
+
+	QdrantURL          string `name:"qdrant-url" help:"Qdrant that keeps the vectors, as https://host:6334, the port of gRPC; empty: memory and the data folder." env:"QDRANT_URL"`
+	QdrantKey          string `name:"qdrant-api-key" help:"Its API key." env:"QDRANT_API_KEY" secret:"true"`
+	QdrantCA           string `name:"qdrant-ca" help:"PEM file of the certificates to trust of it; empty: the system's." env:"QDRANT_CA" type:"path"`
+	QdrantCollection   string `name:"qdrant-collection" help:"Beginning of the names of its collections, one for each embedding model." default:"satchel" env:"QDRANT_COLLECTION"`
+	QdrantQuantisation string `name:"qdrant-quantization" help:"How a new collection keeps the vectors it searches first: int8 or none." default:"int8" enum:"int8,none" env:"QDRANT_QUANTIZATION"`
+	QdrantReplicas     int    `name:"qdrant-replicas" help:"Copies of a new collection in a cluster." default:"1" env:"QDRANT_REPLICAS" min:"1" max:"1000"`
+	RetrievalMS        int    `name:"retrieval-ms" help:"Milliseconds that a search on such a server may take before a request goes on without it." default:"2000" env:"SATCHEL_RETRIEVAL_MS" min:"1" max:"86400000"`
+
+	QdrantBatch int `name:"qdrant-batch" help:"Points that a request writes." default:"256" env:"QDRANT_BATCH" min:"1" max:"65536"`
+}
+
+// RerankSettings name a cross-encoder that orders what policy left.
+type RerankSettings struct {
+	RerankURL     string `name:"rerank-url" help:"Endpoint of Cohere, Jina or TEI that reranks, as http://127.0.0.1:8080/rerank; empty: none." env:"RERANK_URL"`
+	RerankToken   string `name:"rerank-token" help:"Its bearer token." env:"RERANK_TOKEN" secret:"true"`
+	RerankModel   string `name:"rerank-model" help:"Its model." env:"RERANK_MODEL"`
+	RerankBest    int    `name:"rerank-best" help:"Candidates it is asked about." default:"50" env:"RERANK_BEST" min:"1" max:"10000"`
+	RerankTimeout int    `name:"rerank-timeout-ms" help:"Milliseconds that it may take; then the order is without it." default:"500" env:"RERANK_TIMEOUT_MS" min:"1" max:"86400000"`
+}
+
+// OIDCSettings say whose JSON Web Tokens the gateway takes.
+type OIDCSettings struct {
+	OIDCIssuer         string   `name:"oidc-issuer" help:"OpenID Connect issuer whose JSON Web Tokens the gateway takes, as https://login.example.com; empty: none." env:"SATCHEL_OIDC_ISSUER"`
+	OIDCAudience       string   `name:"oidc-audience" help:"What their aud must name: the address of the gateway, as https://memory.example.com/mcp." env:"SATCHEL_OIDC_AUDIENCE"`
+	OIDCTenantClaim    string   `name:"oidc-tenant-claim" help:"Claim that names the tenant; empty: all are of the tenant of the command." default:"satchel_tenant" env:"SATCHEL_OIDC_TENANT_CLAIM"`
+	OIDCPrincipalClaim string   `name:"oidc-principal-claim" help:"Claim that names the principal." default:"sub" env:"SATCHEL_OIDC_PRINCIPAL_CLAIM"`
+	OIDCClearance      string   `name:"oidc-clearance" help:"Clearance that each principal claims; a principal registry can only narrow it." default:"public" env:"SATCHEL_OIDC_CLEARANCE" enum:"public,internal,confidential,restricted"`
+	OIDCAlgorithms     []string `name:"oidc-algorithms" help:"Algorithms of signatures, of RS256 to ES512, PS256 to PS512 and EdDSA." default:"RS256,ES256" env:"SATCHEL_OIDC_ALGORITHMS"`
+	OIDCSkew           int      `name:"oidc-skew-s" help:"Seconds by which the issuer's clock may differ." default:"60" env:"SATCHEL_OIDC_SKEW_S" min:"0" max:"300"`
+	OIDCCA             string   `name:"oidc-ca" help:"PEM file of the certificates to trust of the issuer; empty: the system's." env:"SATCHEL_OIDC_CA" type:"path"`
+}
+
+// QuotaSettings bound what one principal may take, so that the others keep theirs.
+type QuotaSettings struct {
+	Share         int `name:"principal-pool" help:"Requests of one principal answered at once while others ask as well; 0: half as many as there are processors." default:"0" env:"SATCHEL_PRINCIPAL_POOL" min:"0" max:"65536"`
+	Connections   int `name:"principal-connections" help:"Connections to the embedded NATS of one principal; all clients without a key have eight times as many." default:"64" env:"SATCHEL_PRINCIPAL_CONNECTIONS" min:"1" max:"65536"`
+	Subscriptions int `name:"principal-subscriptions" help:"Subscriptions of one such connection." default:"512" env:"SATCHEL_PRINCIPAL_SUBSCRIPTIONS" min:"16" max:"1000000"`
+	EventRate     int `name:"principal-events" help:"Events a minute that one principal may put, and at once." default:"60000" env:"SATCHEL_PRINCIPAL_EVENTS" min:"1" max:"1000000000"`
+	ByteRate      int `name:"principal-mb" help:"MiB a minute that one principal may put, and at once." default:"256" env:"SATCHEL_PRINCIPAL_MB" min:"1" max:"1048576"`
+}
+
 // Logger writes to w what LogLevel lets through.
 func (s *Settings) Logger(w io.Writer) *slog.Logger {
 	var level slog.Level

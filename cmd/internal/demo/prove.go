@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/emitters"
 	"satchel/pipeline/infra/sqlitefile"
 	"satchel/pipeline/store/eventlog"
@@ -23,7 +23,7 @@ func (t *runner) prove(ctx context.Context) error {
 	if err := t.node.Log.Verify(ctx, t.scope, nil, nil); err != nil {
 		return fmt.Errorf("verify the log: %w", err)
 	}
-	check, err := client.NewProofChecker(ctx, t.client)
+	check, err := command.NewProofChecker(ctx, t.client)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (t *runner) prove(ctx context.Context) error {
 	if err := t.client.LogCall(ctx, "prove", req, &reply); err != nil {
 		return err
 	}
-	if reply.Inclusion == nil || !client.CheckInclusion(check.Verifier, &reply, reply.Inclusion.Leaf) {
+	if reply.Inclusion == nil || !command.CheckInclusion(check.Verifier, &reply, reply.Inclusion.Leaf) {
 		return errors.New("the proof of note-004 does not hold")
 	}
 	t.say("\nVERIFY  %d entries: every hash, every content, every signed head holds.", reply.Inclusion.Size)

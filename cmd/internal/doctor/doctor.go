@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/scope"
@@ -18,18 +17,6 @@ import (
 
 // Doctor is satchel doctor.
 type Doctor struct{}
-
-// Help shows how it is called.
-func (Doctor) Help() string {
-	return `Looks at the settings, the data folder, the log and the running process, and says of each
-promise whether it holds. What it can't find out counts as not held; what only a running
-Satchel can tell is marked - while none runs. Exit code 3 when
-something is wrong, 2 when the folder holds no data.
-
-Examples:
-  satchel doctor
-  satchel doctor --json`
-}
 
 // Run examines and prints.
 func (c *Doctor) Run(ctx context.Context, a *app.App) error {
@@ -72,44 +59,53 @@ func (c *Doctor) Run(ctx context.Context, a *app.App) error {
 	return nil
 }
 
+// reportPassed is a finding of what holds.
+func reportPassed(check, format string, args ...any) app.Finding {
+	return app.Finding{Check: check, OK: true, Detail: fmt.Sprintf(format, args...)}
+}
+
+// reportFailed is a finding of what does not hold.
+func reportFailed(check, format string, args ...any) app.Finding {
+	return app.Finding{Check: check, Detail: fmt.Sprintf(format, args...)}
+}
+
+// reportIdle is a finding of what only a running Satchel can tell.
+func reportIdle(check, detail string) app.Finding {
+	return app.Finding{Check: check, OK: true, Idle: true, Detail: detail}
+}
+
 func checkFolder(a *app.App) app.Finding {
-	f := app.Finding{Check: "data folder", Detail: a.Dir}
+	const check = "data folder"
 	info, err := os.Stat(a.Dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		f.OK, f.Detail = true, a.Dir+" is not there yet; satchel up makes it"
+		return reportPassed(check, "%s is not there yet; satchel up makes it", a.Dir)
 	case err != nil:
-		f.Detail = err.Error()
+		return reportFailed(check, "%v", err)
 	case !info.IsDir():
-		f.Detail = a.Dir + " is not a folder"
-	default:
-		f.OK = true
+		return reportFailed(check, "%s is not a folder", a.Dir)
 	}
-	return f
+	return reportPassed(check, "%s", a.Dir)
 }
 
 func checkWritable(a *app.App) app.Finding {
-	f := app.Finding{Check: "folder is writable"}
+	const check = "folder is writable"
 	dir := a.Dir
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		dir = filepath.Dir(dir)
 	}
 	probe, err := os.CreateTemp(dir, ".satchel-doctor-")
-	if err != nil {
-		f.Detail = err.Error()
-		return f
+	if err == nil {
+		err = errors.Join(probe.Sync(), probe.Close(), os.Remove(probe.Name()))
 	}
-	err = errors.Join(probe.Sync(), probe.Close(), os.Remove(probe.Name()))
-	f.OK = err == nil
-	f.Detail = "a file could be written and synced"
 	if err != nil {
-		f.Detail = err.Error()
+		return reportFailed(check, "%v", err)
 	}
-	return f
+	return reportPassed(check, "a file could be written and synced")
 }
 
 func checkRegistry(ctx context.Context, a *app.App) app.Finding {
-	f := app.Finding{Check: "principals"}
+	const check = "principals"
 	registry, missing := a.OpenRegistry()
 	pdp, err := a.OpenPolicy(ctx, a.Logger(io.Discard))
 	if pdp != nil {
@@ -118,68 +114,63 @@ func checkRegistry(ctx context.Context, a *app.App) app.Finding {
 	err = errors.Join(missing, err)
 	switch {
 	case err != nil:
-		f.Detail = err.Error()
+		return reportFailed(check, "%v", err)
 	case registry == nil && a.NATSURL != "":
-		f.Detail = "no registry and an external NATS: every principal counts as public; set SATCHEL_PRINCIPALS"
+		return reportFailed(check, "no registry and an external NATS: every principal counts as public; set SATCHEL_PRINCIPALS")
 	case registry == nil:
-		f.OK, f.Detail = true, "no registry: what callers claim counts, on this machine only (policy "+pdp.Revision()+")"
-	default:
-		f.OK, f.Detail = true, fmt.Sprintf("registry %s, %s, policy %s", a.Principals, app.KeysOf(registry), pdp.Revision())
+		return reportPassed(check, "no registry: what callers claim counts, on this machine only (policy %s)", pdp.Revision())
 	}
-	return f
+	return reportPassed(check, "registry %s, %s, policy %s", a.Principals, app.KeysOf(registry), pdp.Revision())
 }
 
 func checkDurability(ctx context.Context, a *app.App) []app.Finding {
-	accepted := []app.Finding{{Check: "accepted survives", OK: true, Detail: "the embedded stream syncs every message before it acknowledges (one copy, on this disk)"}}
+	accepted := []app.Finding{reportPassed("accepted survives", "the embedded stream syncs every message before it acknowledges (one copy, on this disk)")}
 	if a.NATSURL != "" {
 		accepted = a.CheckNATS(ctx)
 	}
 	if a.DatabaseURL != "" {
 		return append(accepted, a.CheckDatabase(ctx))
 	}
-	return append(accepted, app.Finding{Check: "logged survives", OK: true, Detail: "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"})
+	return append(accepted, reportPassed("logged survives", "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"))
 }
 
 func checkRunning(ctx context.Context, a *app.App) app.Finding {
-	f := app.Finding{Check: "running"}
-	conn, err := client.Dial(ctx, a)
-	if err != nil {
-		f.OK = errors.Is(err, app.ErrNobody)
-		f.Idle, f.Detail = f.OK, err.Error()
-		if f.Idle {
-			f.Detail = "Satchel does not run now: " + err.Error()
-		}
-		return f
+	const check = "running"
+	conn, err := command.Dial(ctx, a)
+	switch {
+	case errors.Is(err, app.ErrNobody):
+		return reportIdle(check, "Satchel does not run now: "+err.Error())
+	case err != nil:
+		return reportFailed(check, "%v", err)
 	}
 	defer conn.Close()
 	var head schemas.HeadReply
 	if err := conn.LogCall(ctx, "head", struct{}{}, &head); err != nil {
-		f.Detail = "NATS answers, Satchel does not: " + err.Error()
-		return f
+		return reportFailed(check, "NATS answers, Satchel does not: %v", err)
 	}
-	f.OK, f.Detail = true, fmt.Sprintf("yes; tenant %s has %s", a.Tenant, terminal.Plural(int(head.Size), "log entry", "log entries"))
-	return f
+	return reportPassed(check, "yes; tenant %s has %s", a.Tenant, terminal.Plural(int(head.Size), "log entry", "log entries"))
 }
 
 // checkTenants says how many tenants there are of how many there may be.
 func checkTenants(ctx context.Context, a *app.App) app.Finding {
-	f := app.Finding{Check: "tenants", OK: true, Detail: "there are none"}
+	const check = "tenants"
 	if a.RequireData() != nil {
-		return f
+		return reportPassed(check, "there are none")
 	}
 	log, err := a.ReadLog(ctx)
 	if err != nil {
-		return app.Finding{Check: f.Check, Detail: err.Error()}
+		return reportFailed(check, "%v", err)
 	}
 	defer log.Close()
 	list, err := log.Tenants(ctx)
 	if err != nil {
-		return app.Finding{Check: f.Check, Detail: err.Error()}
+		return reportFailed(check, "%v", err)
 	}
-	f.Detail = terminal.Plural(len(list), "tenant has", "tenants have") + " a log; there is no limit"
+	there := terminal.Plural(len(list), "tenant has", "tenants have") + " a log"
+	f := reportPassed(check, "%s; there is no limit", there)
 	if a.MaxTenants > 0 {
+		f = reportPassed(check, "%s, of at most %d (SATCHEL_MAX_TENANTS)", there, a.MaxTenants)
 		f.OK = len(list) < a.MaxTenants
-		f.Detail = fmt.Sprintf("%s a log, of at most %d (SATCHEL_MAX_TENANTS)", terminal.Plural(len(list), "tenant has", "tenants have"), a.MaxTenants)
 	}
 	if s, err := a.ReadStatus(ctx); err == nil {
 		f.Detail += fmt.Sprintf("; the indexes of %d may be in memory", s.Tenants.InMemory)
@@ -189,37 +180,37 @@ func checkTenants(ctx context.Context, a *app.App) app.Finding {
 
 func checkLog(ctx context.Context, a *app.App) []app.Finding {
 	if a.RequireData() != nil {
-		return []app.Finding{{Check: "log", OK: true, Detail: "there is none"}}
+		return []app.Finding{reportPassed("log", "there is none")}
 	}
 	log, err := a.ReadLog(ctx)
 	if err != nil {
-		return []app.Finding{{Check: "log", Detail: err.Error()}}
+		return []app.Finding{reportFailed("log", "%v", err)}
 	}
 	defer log.Close()
 	results, err := command.VerifyLogs(ctx, a, log, "")
 	if err != nil {
-		return []app.Finding{{Check: "log", Detail: err.Error()}}
+		return []app.Finding{reportFailed("log", "%v", err)}
 	}
 	var list []app.Finding
 	if a.DatabaseURL != "" && log.Unkeyed == "" {
-		f := app.Finding{Check: "key of the log", OK: true, Detail: "the log in the database names this folder's key"}
+		detail := "the log in the database names this folder's key"
 		if !log.Claimed {
-			f.Detail = "the log in the database names no key yet; the first worker that opens it claims it"
+			detail = "the log in the database names no key yet; the first worker that opens it claims it"
 		}
-		list = append(list, f)
+		list = append(list, reportPassed("key of the log", "%s", detail))
 	}
 	for _, r := range results {
-		f := app.Finding{Check: "log of " + r.Tenant, OK: r.OK, Detail: terminal.Plural(int(r.Size), "entry", "entries") + " verified"}
 		switch {
 		case r.Tenant == "":
-			f.Check, f.Detail = "log", r.Problem
-		case !r.OK:
-			f.Detail = fmt.Sprintf("bad at position %d: %s", r.Position, r.Problem)
+			list = append(list, reportFailed("log", "%s", r.Problem))
+		case r.OK:
+			list = append(list, reportPassed("log of "+r.Tenant, "%s verified", terminal.Plural(int(r.Size), "entry", "entries")))
+		default:
+			list = append(list, reportFailed("log of "+r.Tenant, "bad at position %d: %s", r.Position, r.Problem))
 		}
-		list = append(list, f)
 		if sc, err := scope.System(r.Tenant); err == nil && r.OK {
 			if kept, err := log.KeptErasures(sc); err == nil && len(kept) > 0 {
-				list = append(list, app.Finding{Check: "erasures of " + r.Tenant, OK: true, Detail: terminal.Plural(len(kept), "erasure is", "erasures are") + " listed beside the log, and in it"})
+				list = append(list, reportPassed("erasures of "+r.Tenant, "%s listed beside the log, and in it", terminal.Plural(len(kept), "erasure is", "erasures are")))
 			}
 		}
 	}

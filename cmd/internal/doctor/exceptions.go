@@ -21,16 +21,16 @@ func eachTenant(
 	examine func(context.Context, *eventlog.Log, scope.Scope) ([]app.Finding, error),
 ) (list []app.Finding) {
 	if a.RequireData() != nil {
-		return []app.Finding{{Check: check, OK: true, Detail: "none"}}
+		return []app.Finding{reportPassed(check, "none")}
 	}
 	log, err := a.ReadLog(ctx)
 	if err != nil {
-		return []app.Finding{{Check: check, Detail: err.Error()}}
+		return []app.Finding{reportFailed(check, "%v", err)}
 	}
 	defer log.Close()
 	tenants, err := log.Tenants(ctx)
 	if err != nil {
-		return []app.Finding{{Check: check, Detail: err.Error()}}
+		return []app.Finding{reportFailed(check, "%v", err)}
 	}
 	for _, tenant := range tenants {
 		s, err := scope.System(tenant)
@@ -39,12 +39,12 @@ func eachTenant(
 			found, err = examine(ctx, log.Log, s)
 		}
 		if err != nil {
-			found = []app.Finding{{Check: check, Detail: "tenant " + tenant + ": " + err.Error()}}
+			found = []app.Finding{reportFailed(check, "tenant %s: %v", tenant, err)}
 		}
 		list = append(list, found...)
 	}
 	if len(list) == 0 {
-		list = []app.Finding{{Check: check, OK: true, Detail: none}}
+		list = []app.Finding{reportPassed(check, "%s", none)}
 	}
 	return list
 }
@@ -60,11 +60,11 @@ func examineExceptions(ctx context.Context, log *eventlog.Log, s scope.Scope) ([
 	}
 	var list []app.Finding
 	for i := range live {
-		list = append(list, app.Finding{Check: "exception of " + s.Tenant(), OK: true, Detail: command.DescribeException(&live[i])})
+		list = append(list, reportPassed("exception of "+s.Tenant(), "%s", command.DescribeException(&live[i])))
 	}
 	violations, err := registry.Audit(ctx, s)
 	for _, v := range violations {
-		list = append(list, app.Finding{Check: "exception of " + s.Tenant(), Detail: v})
+		list = append(list, reportFailed("exception of "+s.Tenant(), "%s", v))
 	}
 	return list, err
 }

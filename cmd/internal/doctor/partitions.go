@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/terminal"
 	"satchel/jetstream"
 	"satchel/pipeline/store/eventlog"
@@ -22,29 +22,25 @@ const stillAfter = 7 * time.Second
 // checkPartitions says which partitions log nothing though events wait in them. Where some wait, it
 // waits until the log has taken of them, as long as a partition may stand still.
 func checkPartitions(ctx context.Context, a *app.App, running app.Finding) app.Finding {
-	f := app.Finding{Check: "partitions"}
+	const check = "partitions"
 	if running.Idle || a.RequireData() != nil {
-		f.OK, f.Idle, f.Detail = true, true, "not asked: Satchel does not run"
-		return f
+		return reportIdle(check, "not asked: Satchel does not run")
 	}
-	conn, err := client.DialOperator(ctx, a)
+	conn, err := command.DialOperator(ctx, a)
 	if err != nil {
-		f.OK, f.Idle, f.Detail = true, true, "not asked: "+err.Error()
-		return f
+		return reportIdle(check, "not asked: "+err.Error())
 	}
 	defer conn.Close()
 	log, err := a.ReadLog(ctx)
 	if err != nil {
-		f.Detail = err.Error()
-		return f
+		return reportFailed(check, "%v", err)
 	}
 	defer log.Close()
 	began, waiting := time.Now(), map[string]uint64(nil)
 	for {
 		now, err := readWaiting(ctx, conn.NC, log.Log)
 		if err != nil {
-			f.Detail = err.Error()
-			return f
+			return reportFailed(check, "%v", err)
 		}
 		if waiting == nil {
 			waiting = now
@@ -59,19 +55,15 @@ func checkPartitions(ctx context.Context, a *app.App, running app.Finding) app.F
 		}
 		switch {
 		case len(still) == 0 && len(waiting) == 0:
-			f.OK, f.Detail = true, "the log has every event"
-			return f
+			return reportPassed(check, "the log has every event")
 		case len(still) == 0:
-			f.OK, f.Detail = true, "events wait in "+terminal.Plural(len(waiting), "partition", "partitions")+", and the log takes them"
-			return f
+			return reportPassed(check, "events wait in %s, and the log takes them", terminal.Plural(len(waiting), "partition", "partitions"))
 		case time.Since(began) >= stillAfter:
-			f.Detail = fmt.Sprintf("%s: events wait, and none was logged for %s; see /readyz and the log of satchel up", strings.Join(still, ", "), stillAfter)
-			return f
+			return reportFailed(check, "%s: events wait, and none was logged for %s; see /readyz and the log of satchel up", strings.Join(still, ", "), stillAfter)
 		}
 		select {
 		case <-ctx.Done():
-			f.Detail = ctx.Err().Error()
-			return f
+			return reportFailed(check, "%v", ctx.Err())
 		case <-time.After(250 * time.Millisecond):
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/terminal"
 	"satchel/schemas"
 )
@@ -25,11 +25,9 @@ const (
 
 // checkRanking says what requests are ranked by, and whether the weights hold.
 func checkRanking(a *app.App) app.Finding {
-	f := app.Finding{Check: "ranking"}
 	r, err := a.Rankings()
 	if err != nil {
-		f.Detail = err.Error()
-		return f
+		return reportFailed("ranking", "%v", err)
 	}
 	var weights []string
 	for _, p := range r.Profiles {
@@ -41,10 +39,9 @@ func checkRanking(a *app.App) app.Finding {
 			weights = append(weights, fmt.Sprintf("%s %.3g", name, of[name]))
 		}
 	}
-	f.OK = a.MinScore <= highScore
-	f.Detail = fmt.Sprintf("profile %s, weights sum to 1 (%s), min_score %g", a.Profile, strings.Join(weights, ", "), a.MinScore)
-	if !f.OK {
-		f.Detail += ": few items reach that, so requests find next to nothing"
+	f := reportPassed("ranking", "profile %s, weights sum to 1 (%s), min_score %g", a.Profile, strings.Join(weights, ", "), a.MinScore)
+	if a.MinScore > highScore {
+		f.OK, f.Detail = false, f.Detail+": few items reach that, so requests find next to nothing"
 	}
 	for _, note := range r.Notes {
 		f.Detail += "; " + note
@@ -58,7 +55,7 @@ func checkBudgets(a *app.App) app.Finding {
 	if a.MaxItems > 0 {
 		items = fmt.Sprintf("%d items", a.MaxItems)
 	}
-	f := app.Finding{Check: "budgets", OK: true, Detail: fmt.Sprintf("at most %d bytes, %d tokens, %s a request", a.MaxBytes, a.MaxTokens, items)}
+	f := reportPassed("budgets", "at most %d bytes, %d tokens, %s a request", a.MaxBytes, a.MaxTokens, items)
 	if a.MaxBytes > 0 && a.MaxBytes < fewBytes || a.MaxTokens > 0 && a.MaxTokens < fewTokens {
 		f.OK, f.Detail = false, f.Detail+": too few for a handful of items, so most of what is found is dropped"
 	}
@@ -67,26 +64,23 @@ func checkBudgets(a *app.App) app.Finding {
 
 // checkDecisionCache says whether a policy server is asked again for what it just said.
 func checkDecisionCache(a *app.App) app.Finding {
-	f := app.Finding{Check: "decision cache", OK: true}
+	const check = "decision cache"
 	switch {
 	case a.OPAURL == "":
-		f.Detail = "in the process, dropped when the bundle changes"
+		return reportPassed(check, "in the process, dropped when the bundle changes")
 	case a.OPACache <= 0:
-		f.OK, f.Detail = false, "SCS_OPA_CACHE_TTL_MS is 0: every request waits for the OPA server"
-	default:
-		f.Detail = fmt.Sprintf("verdicts of the OPA server are kept for %d ms", a.OPACache)
+		return reportFailed(check, "SCS_OPA_CACHE_TTL_MS is 0: every request waits for the OPA server")
 	}
-	return f
+	return reportPassed(check, "verdicts of the OPA server are kept for %d ms", a.OPACache)
 }
 
 // checkAnswer asks a running Satchel what it would show, by the scores of a preview, which leaves
 // nothing in the log: that policy and retrieval answer, and how long it takes. It does not
 // ask a tenant without entries.
 func checkAnswer(ctx context.Context, a *app.App, running bool) app.Finding {
-	f := app.Finding{Check: "an answer", OK: true}
+	const check = "an answer"
 	if !running {
-		f.Idle, f.Detail = true, "not asked: Satchel does not answer"
-		return f
+		return reportIdle(check, "not asked: Satchel does not answer")
 	}
 	const question = "what is known here?"
 	req := schemas.BuildRequest{SearchRequest: schemas.SearchRequest{
@@ -94,13 +88,11 @@ func checkAnswer(ctx context.Context, a *app.App, running bool) app.Finding {
 	out, took, err := preview(ctx, a, req)
 	switch {
 	case errors.Is(err, errNoEntries):
-		f.Idle, f.Detail = true, "not asked: nothing is stored for tenant "+a.Tenant+" yet"
-		return f
+		return reportIdle(check, "not asked: nothing is stored for tenant "+a.Tenant+" yet")
 	case err != nil:
-		f.OK, f.Detail = false, "a plain question gets none: "+err.Error()
-		return f
+		return reportFailed(check, "a plain question gets none: %v", err)
 	}
-	f.Detail = fmt.Sprintf("the question %q of clearance internal was answered in %.0f ms", question, float64(took)/1e6)
+	f := reportPassed(check, "the question %q of clearance internal was answered in %.0f ms", question, float64(took)/1e6)
 	if n := len(out.RankingScores); n > 0 {
 		f.Detail += ", from " + terminal.Plural(n, "item", "items")
 	} else {
@@ -117,7 +109,7 @@ var errNoEntries = errors.New("the log is empty")
 
 // preview asks for a preview and measures how long that takes. It fails with errNoEntries where the log is empty.
 func preview(ctx context.Context, a *app.App, req schemas.BuildRequest) (out schemas.PreviewReply, took time.Duration, err error) {
-	conn, err := client.Dial(ctx, a)
+	conn, err := command.Dial(ctx, a)
 	if err != nil {
 		return out, 0, err
 	}

@@ -2,12 +2,11 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/schemas"
 )
 
@@ -15,38 +14,36 @@ import (
 // and holds the ledger's end against the log's.
 func checkReady(ctx context.Context, a *app.App, found app.Finding) []app.Finding {
 	running := answers(found)
-	ready, ledger := app.Finding{Check: "ready", OK: true}, app.Finding{Check: "ledger"}
+	silent := reportIdle("ledger", "not asked: Satchel does not answer")
 	if s, err := a.ReadStatus(ctx); !running && err == nil && (len(s.Denied) > 0 || !found.OK && s.Ready != "yes") { // it runs, and cannot say so over NATS
-		ready.OK, ready.Detail = false, s.Ready
-		ledger.OK, ledger.Idle, ledger.Detail = true, true, "not asked: Satchel does not answer"
-		return append([]app.Finding{ready, ledger}, denied(s.Denied)...)
+		return append([]app.Finding{reportFailed("ready", "%s", s.Ready), silent}, denied(s.Denied)...)
 	}
 	if !running {
-		ready.Idle, ready.Detail = true, "not asked: Satchel does not answer"
-		ledger.OK, ledger.Idle, ledger.Detail = true, true, ready.Detail
-		return []app.Finding{ready, ledger}
+		return []app.Finding{reportIdle("ready", silent.Detail), silent}
 	}
-	var more []app.Finding
-	if s, err := a.ReadStatus(ctx); err != nil {
-		ready.Idle, ready.Detail = true, "not asked: no process says so over HTTP ("+err.Error()+")"
-	} else {
-		ready.OK, ready.Detail = s.Ready == "yes", s.Ready
-		more = denied(s.Denied)
+	s, err := a.ReadStatus(ctx)
+	if err != nil {
+		return []app.Finding{reportIdle("ready", "not asked: no process says so over HTTP ("+err.Error()+")"), checkLedger(ctx, a)}
 	}
+	ready := app.Finding{Check: "ready", OK: s.Ready == "yes", Detail: s.Ready}
+	return append([]app.Finding{ready, checkLedger(ctx, a)}, denied(s.Denied)...)
+}
+
+// checkLedger holds the ledger's end against the log's.
+func checkLedger(ctx context.Context, a *app.App) app.Finding {
+	const check = "ledger"
 	end, head, err := readLedgerEnd(ctx, a)
 	switch {
 	case err != nil:
-		ledger.Detail = err.Error()
+		return reportFailed(check, "%v", err)
 	case end.Passed && head > 0:
-		ledger.OK, ledger.Detail = true, fmt.Sprintf("the ledger has nothing of %s any more: it is a window, and others have written since; the log has all %d", a.Tenant, head)
+		return reportPassed(check, "the ledger has nothing of %s any more: it is a window, and others have written since; the log has all %d", a.Tenant, head)
 	case end.At < end.Logged:
-		ledger.Detail = fmt.Sprintf("the ledger of %s has stopped at position %d, the log has %d: see the log of satchel up", a.Tenant, end.At, head)
+		return reportFailed(check, "the ledger of %s has stopped at position %d, the log has %d: see the log of satchel up", a.Tenant, end.At, head)
 	case end.At > head:
-		ledger.Detail = fmt.Sprintf("the ledger of %s ends at position %d, the log at %d: somebody else published to it, or the log is an older copy", a.Tenant, end.At, head)
-	default:
-		ledger.OK, ledger.Detail = true, fmt.Sprintf("the ledger of %s has the log up to its head, position %d", a.Tenant, end.At)
+		return reportFailed(check, "the ledger of %s ends at position %d, the log at %d: somebody else published to it, or the log is an older copy", a.Tenant, end.At, head)
 	}
-	return append([]app.Finding{ready, ledger}, more...)
+	return reportPassed(check, "the ledger of %s has the log up to its head, position %d", a.Tenant, end.At)
 }
 
 // answers reports whether checkRunning was answered.
@@ -62,8 +59,8 @@ func denied(what []string) []app.Finding {
 }
 
 // readLedgerEnd returns where the tenant's ledger ends, and the log's size after that was read.
-func readLedgerEnd(ctx context.Context, a *app.App) (end client.LedgerEnd, head int64, err error) {
-	conn, err := client.Dial(ctx, a)
+func readLedgerEnd(ctx context.Context, a *app.App) (end command.LedgerEnd, head int64, err error) {
+	conn, err := command.Dial(ctx, a)
 	if err != nil {
 		return end, 0, err
 	}

@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"fmt"
-
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/relevance"
@@ -11,15 +9,13 @@ import (
 // checkRelevance says whether the relevance configuration can be used; satchel up starts
 // without it, and leaves nothing out then.
 func checkRelevance(a *app.App) app.Finding {
-	f := app.Finding{Check: "relevance", OK: true, Detail: "the built-in configuration"}
+	const check = "relevance"
 	if a.Relevance == "" {
-		return f
+		return reportPassed(check, "the built-in configuration")
 	}
 	g, err := relevance.Load(a.Relevance)
 	if err != nil {
-		f.OK, f.Detail = false, err.Error()+"; until it can be used everything is included"
-		return f
+		return reportFailed(check, "%v; until it can be used everything is included", err)
 	}
-	f.Detail = fmt.Sprintf("%s: %s, %s", a.Relevance, terminal.Plural(len(g.Modes()), "mode", "modes"), terminal.Plural(len(g.Nodes()), "node", "nodes"))
-	return f
+	return reportPassed(check, "%s: %s, %s", a.Relevance, terminal.Plural(len(g.Modes()), "mode", "modes"), terminal.Plural(len(g.Nodes()), "node", "nodes"))
 }

@@ -11,21 +11,21 @@ import (
 func checkRetention(ctx context.Context, a *app.App) []app.Finding {
 	const check = "retention"
 	if a.Retention == "" {
-		return []app.Finding{{Check: check, OK: true, Detail: "no classes: items are kept until they are erased by request"}}
+		return []app.Finding{reportPassed(check, "no classes: items are kept until they are erased by request")}
 	}
 	if _, err := a.OpenRetention(); err != nil {
-		return []app.Finding{{Check: check, Detail: err.Error()}}
+		return []app.Finding{reportFailed(check, "%v", err)}
 	}
 	if a.RequireData() != nil {
-		return []app.Finding{{Check: check, OK: true, Detail: "nothing is stored yet"}}
+		return []app.Finding{reportPassed(check, "nothing is stored yet")}
 	}
 	plan, err := command.PlanRetention(ctx, a, "")
 	if err != nil {
-		return []app.Finding{{Check: check, Detail: err.Error()}}
+		return []app.Finding{reportFailed(check, "%v", err)}
 	}
 	list := make([]app.Finding, len(plan))
 	for i := range plan {
-		list[i] = app.Finding{Check: check + " of " + plan[i].Tenant, OK: true, Detail: plan[i].String()}
+		list[i] = reportPassed(check+" of "+plan[i].Tenant, "%s", &plan[i])
 	}
 	return list
 }

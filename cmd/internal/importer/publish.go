@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/importer/source"
@@ -37,7 +36,7 @@ const (
 // refused them.
 type publisher struct {
 	a       *app.App
-	conn    *client.Client
+	conn    *command.Client
 	emitter *emitters.Emitter
 	source  string
 	ids     []string // of the events of the items that wait, in order
@@ -63,7 +62,7 @@ func (p *publisher) New() int { return p.Published - p.Known - p.Refused }
 
 // newPublisher dials, and asks how much the log has, and where the dead letters end. The publisher MUST be closed.
 func newPublisher(ctx context.Context, a *app.App, as Flags) (*publisher, error) {
-	conn, err := client.Dial(ctx, a)
+	conn, err := command.Dial(ctx, a)
 	if err != nil {
 		return nil, err
 	}

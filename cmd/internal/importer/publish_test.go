@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/emitters"
 	"satchel/jetstream"
@@ -42,7 +42,7 @@ func TestWhatIsNotFoundAtOnceIsAskedForAgain(t *testing.T) {
 	})
 	e, err := emitters.New(nc, emitters.Config{Tenant: "main", Agent: "import", Labels: []string{"level:internal"}})
 	must(t, err)
-	p := &publisher{a: &app.App{Settings: &config.Settings{Tenant: "main"}}, conn: &client.Client{NC: nc, Tenant: "main"}, emitter: e, head: schemas.HeadReply{Size: 5}}
+	p := &publisher{a: &app.App{Settings: &config.Settings{Tenant: "main"}}, conn: &command.Client{NC: nc, Tenant: "main"}, emitter: e, head: schemas.HeadReply{Size: 5}}
 	var items []schemas.MemoryItem
 	var receipts []schemas.Receipt
 	for _, id := range []string{"e1", "e2", "e3"} {

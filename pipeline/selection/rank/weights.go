@@ -36,7 +36,7 @@ func DefaultWeights() Weights {
 // largest share of the question that the equal words of one item cover, and u = (Covered − c)/Fading within 0 and 1, the
 // keyword channel counts 1 − u of its weight, and the vectors count u·Vector more.
 //
-// Fitted to recall at 10 on the seven conversations of test/talk by go run ./test/calibrate -data test/talk -meaning. With the
+// Fitted to recall at 10 on the seven conversations of test/talk by satchel-lab fit --data test/talk --meaning. With the
 // shipped constants it is .492. One by one: Covered .5 .475, .7 .498; Fading .1 .494, .3 .481; Vector .15 .482, .35 .488;
 // Brief 0 .449, .3 .479, .7 .497.
 //
@@ -68,7 +68,7 @@ const (
 	namesBytes = 32 << 10 // of an item, where such a word is looked for once more
 
 	// madeUpShare is how much of the weight of the question's words such words of more pieces have, names apart, from which nothing
-	// answers. satchel eval --out, answerable questions that find nothing of 572 of test/talk, 360 of test/held, 1,811 of LoCoMo and
+	// answers. satchel-lab eval --out, answerable questions that find nothing of 572 of test/talk, 360 of test/held, 1,811 of LoCoMo and
 	// MetaTool: .3 5, 1, 1; .4 2, 0, 1; .5 2, 0, 1. Of eight questions about made-up words .5 lets two through that .4 does not.
 	madeUpShare = .4
 )

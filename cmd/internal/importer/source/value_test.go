@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"satchel/pipeline/model/static"
 	"satchel/pipeline/infra/vecmath"
+	"satchel/pipeline/model/static"
 	"satchel/schemas"
 )
 

@@ -1,0 +1,8 @@
+_satchel() {
+	local word
+	COMPREPLY=()
+	while IFS=$'\t' read -r word _; do
+		COMPREPLY+=("$word")
+	done < <("$1" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _satchel satchel
