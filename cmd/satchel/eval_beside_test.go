@@ -11,12 +11,14 @@ import (
 
 	"satchel/cmd/internal/evaluate"
 	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
+	"satchel/test/testenv/qdranttest"
 )
 
 // everyServer returns settings that put log, items, graph and vectors on servers.
 func everyServer(t *testing.T) []string {
 	t.Helper()
-	return append(onServers(t), "--database-url", testenv.Postgres(t))
+	return append(onServers(t), "--database-url", postgrestest.Open(t))
 }
 
 // TestServersEval holds the servers to the embedded engines on a set of its own: the same
@@ -66,7 +68,7 @@ func TestServersBeside(t *testing.T) {
 	if len(args) == 0 {
 		t.Skip("SATCHEL_BESIDE is not set")
 	}
-	fmt.Println("vectors:", testenv.Qdrant(t).Server())
+	fmt.Println("vectors:", qdranttest.Open(t).Server())
 	if code := run(context.Background(), append(args, everyServer(t)...), strings.NewReader(""), os.Stdout, os.Stderr); code != 0 {
 		t.Errorf("exit code %d", code)
 	}

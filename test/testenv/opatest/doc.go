@@ -1,0 +1,2 @@
+// Package opatest runs an OPA server for tests.
+package opatest
