@@ -120,7 +120,7 @@ func open(ctx context.Context, s *set, by makers) (*store, error) {
 		return nil, err
 	}
 	out := &store{tenants: map[string]string{}, ids: map[string]string{}, dir: dir}
-	if out.db, err = sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")}); err != nil {
+	if out.db, err = sqlite.OpenItems(ctx, sqlite.IndexConfig{Path: filepath.Join(dir, "items.db")}); err != nil {
 		return nil, err
 	}
 	words, err := vecinproc.OpenKeyword(vecinproc.KeywordConfig{})

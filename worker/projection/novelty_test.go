@@ -107,7 +107,7 @@ func (c *fold) state(t fataler) ([]schemas.Record, [32]byte) {
 
 func openItems(t *testing.T) items.Driver {
 	t.Helper()
-	db, err := sqlite.OpenItems(t.Context(), sqlite.ItemsConfig{Path: filepath.Join(t.TempDir(), "items.db")})
+	db, err := sqlite.OpenItems(t.Context(), sqlite.IndexConfig{Path: filepath.Join(t.TempDir(), "items.db")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,10 +134,7 @@ func checkDurability(ctx context.Context, a *app.App) []app.Finding {
 	if a.NATSURL != "" {
 		accepted = a.CheckNATS(ctx)
 	}
-	if a.DatabaseURL != "" {
-		return append(accepted, a.CheckDatabase(ctx))
-	}
-	return append(accepted, app.Finding{Check: "logged survives", OK: true, Detail: "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"})
+	return append(accepted, a.CheckLogged(ctx))
 }
 
 func checkRunning(ctx context.Context, a *app.App) app.Finding {
@@ -201,7 +198,7 @@ func checkLog(ctx context.Context, a *app.App) []app.Finding {
 		return []app.Finding{{Check: "log", Detail: err.Error()}}
 	}
 	var list []app.Finding
-	if a.DatabaseURL != "" && log.Unkeyed == "" {
+	if !a.LogInFolder() && log.Unkeyed == "" {
 		f := app.Finding{Check: "key of the log", OK: true, Detail: "the log in the database names this folder's key"}
 		if !log.Claimed {
 			f.Detail = "the log in the database names no key yet; the first worker that opens it claims it"

@@ -39,7 +39,7 @@ type markdownFolder struct {
 // heldMarkdown returns the items of Markdown that the log has, by id; false when this
 // machine does not have the log of the node that answers.
 func heldMarkdown(ctx context.Context, a *app.App, head *schemas.HeadReply) (map[string]heldValue, bool, error) {
-	if a.DatabaseURL == "" {
+	if a.LogInFolder() {
 		if _, err := os.Stat(a.Path("log.db")); errors.Is(err, fs.ErrNotExist) {
 			return nil, false, nil
 		}

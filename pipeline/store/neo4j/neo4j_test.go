@@ -127,7 +127,7 @@ func TestTwoWorkersAndTheEmbeddedStore(t *testing.T) {
 		})
 	}
 	both.Wait()
-	file, err := sqlite.OpenGraph(t.Context(), sqlite.GraphConfig{Path: filepath.Join(t.TempDir(), "graph.db")})
+	file, err := sqlite.OpenGraph(t.Context(), sqlite.IndexConfig{Path: filepath.Join(t.TempDir(), "graph.db")})
 	must(t, err)
 	defer file.Close()
 	embedded := graph.New(file)

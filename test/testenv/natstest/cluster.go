@@ -2,6 +2,7 @@
 package natstest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -62,9 +63,7 @@ const startLimit = 30 * time.Second
 // Start starts a cluster and waits until JetStream has a leader that knows all servers.
 func Start(t testing.TB, cfg Config) *Cluster {
 	t.Helper()
-	if cfg.Servers == 0 {
-		cfg.Servers = 3
-	}
+	cfg.Servers = cmp.Or(cfg.Servers, 3)
 	c := &Cluster{t: t, cfg: cfg, dir: t.TempDir(), servers: make([]*server.Server, cfg.Servers)}
 	if cfg.Processes {
 		c.processes = make([]*serverProcess, cfg.Servers)
@@ -246,9 +245,7 @@ func (c *Cluster) StreamLeader(account, stream string) int {
 	if c.processes != nil {
 		return c.streamLeader(stream)
 	}
-	if account == "" {
-		account = "$G"
-	}
+	account = cmp.Or(account, "$G")
 	return c.await("a leader of "+stream, func(s *server.Server) bool { return s.JetStreamIsStreamLeader(account, stream) })
 }
 

@@ -3,6 +3,7 @@
 package neo4jtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -41,9 +42,7 @@ type Place struct {
 func Open(t testing.TB) Place {
 	t.Helper()
 	p := Place{URL: os.Getenv("NEO4J_URL"), User: os.Getenv("NEO4J_USER"), Password: os.Getenv("NEO4J_PASSWORD"), Namespace: "test-" + strings.ToLower(rand.Text()) + "/"}
-	if p.User == "" {
-		p.User = user
-	}
+	p.User = cmp.Or(p.User, user)
 	if p.URL == "" {
 		info := openSharedServer(t)
 		p.URL, p.User, p.Password = info.url(), user, info.Password
