@@ -1,4 +1,4 @@
-// Package natstest runs clusters of NATS servers for tests.
+// Package natstest runs clusters of NATS servers for tests, in the process or in others.
 package natstest
 
 import (

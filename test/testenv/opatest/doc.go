@@ -1,2 +1,2 @@
-// Package opatest runs an OPA server for tests.
+// Package opatest runs OPA servers for tests, each over a bundle of its own.
 package opatest

@@ -29,15 +29,49 @@ const BinaryVar = "SATCHEL_TEST_QDRANT"
 // Server is a server for vectors of the test's own, which it may stop and kill: a
 // Qdrant process, or the stand-in.
 type Server struct {
-	*process.Server
+	machine
 	URL, APIKey string
 	CAFile      string   // with TLS: who signed its certificate
 	StandIn     *StandIn // nil when it is Qdrant
 
-	t          testing.TB
 	http, grpc int
 	more       []string // settings, NAME=value
-	block      chan struct{}
+}
+
+// machine is what a test does with a server.
+type machine interface {
+	Start()
+	Stop()
+	Kill()
+	Pause()
+	Resume()
+	Backup() (restore func())
+}
+
+// standInMachine is the stand-in as a machine.
+type standInMachine struct {
+	*StandIn
+	t     testing.TB
+	block chan struct{}
+}
+
+// Start starts the stand-in again, on the same port.
+func (m *standInMachine) Start() { m.StandIn.Start(m.t) }
+
+// Kill is Stop.
+func (m *standInMachine) Kill() { m.Stop() }
+
+// Pause keeps calls waiting until Resume.
+func (m *standInMachine) Pause() {
+	block := make(chan struct{})
+	m.block = block
+	m.Set(Faults{Before: func(string, string) error { <-block; return nil }})
+}
+
+// Resume is the end of Pause.
+func (m *standInMachine) Resume() {
+	m.Set(Faults{})
+	close(m.block)
 }
 
 // Start starts the Qdrant that SATCHEL_TEST_QDRANT names, or the stand-in, and says
@@ -51,9 +85,8 @@ func Start(t testing.TB) *Server {
 		parts.Missing(t, "qdrant", BinaryVar+" names no binary; none comes from a package registry")
 	}
 	t.Log("Qdrant itself was NOT run: this is the stand-in for the methods the driver calls; " + BinaryVar + " names the binary of the real one")
-	s := &Server{t: t, StandIn: StartStandIn(t)}
-	s.URL = s.StandIn.URL
-	return s
+	x := StartStandIn(t)
+	return &Server{machine: &standInMachine{StandIn: x, t: t}, URL: x.URL, StandIn: x}
 }
 
 // StartIn starts a Qdrant process with its data in a folder under dir, "" for that of
@@ -86,7 +119,8 @@ func newServer(t testing.TB, under string) *Server {
 	if os.Getenv(BinaryVar) == "" {
 		parts.Missing(t, "qdrant", BinaryVar+" names no binary; none comes from a package registry")
 	}
-	s := &Server{Server: process.NewServer(t, "qdrant", under, process.Own()), t: t}
+	p := process.NewServer(t, "qdrant", under, process.Own())
+	s := &Server{machine: p}
 	var err, err2 error
 	s.http, err = testenv.FreePort()
 	s.grpc, err2 = testenv.FreePort()
@@ -94,15 +128,15 @@ func newServer(t testing.TB, under string) *Server {
 		t.Fatal(err)
 	}
 	s.URL = fmt.Sprintf("http://127.0.0.1:%d", s.grpc)
-	s.Command, s.Ping = s.command, s.ping
+	p.Command, p.Ping = func() *exec.Cmd { return s.command(p) }, s.ping
 	return s
 }
 
-func (s *Server) command() *exec.Cmd {
-	cmd := s.Account.Command(os.Getenv(BinaryVar), "--disable-telemetry")
-	cmd.Dir = s.Dir
+func (s *Server) command(p *process.Server) *exec.Cmd {
+	cmd := p.Account.Command(os.Getenv(BinaryVar), "--disable-telemetry")
+	cmd.Dir = p.Dir
 	cmd.Env = append(append(cmd.Env, "QDRANT__SERVICE__HOST=127.0.0.1", fmt.Sprint("QDRANT__SERVICE__HTTP_PORT=", s.http), fmt.Sprint("QDRANT__SERVICE__GRPC_PORT=", s.grpc),
-		"QDRANT__STORAGE__STORAGE_PATH="+filepath.Join(s.Dir, "data"), "QDRANT__STORAGE__SNAPSHOTS_PATH="+filepath.Join(s.Dir, "snapshots"), "QDRANT__TELEMETRY_DISABLED=true"), s.more...)
+		"QDRANT__STORAGE__STORAGE_PATH="+filepath.Join(p.Dir, "data"), "QDRANT__STORAGE__SNAPSHOTS_PATH="+filepath.Join(p.Dir, "snapshots"), "QDRANT__TELEMETRY_DISABLED=true"), s.more...)
 	return cmd
 }
 
@@ -124,67 +158,4 @@ func (s *Server) ping() error {
 	defer cancel()
 	_, err = c.HealthCheck(ctx)
 	return errors.Join(err, c.Close())
-}
-
-// Start starts the server again, on the same port, and waits until it answers.
-func (s *Server) Start() {
-	s.t.Helper()
-	if s.StandIn == nil {
-		s.Server.Start()
-		return
-	}
-	s.StandIn.Start(s.t)
-}
-
-// Stop stops the server as an administrator would.
-func (s *Server) Stop() {
-	s.t.Helper()
-	if s.StandIn == nil {
-		s.Server.Stop()
-		return
-	}
-	s.StandIn.Stop()
-}
-
-// Kill kills the server, as a crash would.
-func (s *Server) Kill() {
-	s.t.Helper()
-	if s.StandIn == nil {
-		s.Server.Kill()
-		return
-	}
-	s.StandIn.Stop()
-}
-
-// Pause stops the server without closing a connection, until Resume: it is there and does
-// not answer.
-func (s *Server) Pause() {
-	s.t.Helper()
-	if s.StandIn == nil {
-		s.Server.Pause()
-		return
-	}
-	block := make(chan struct{})
-	s.block = block
-	s.StandIn.Set(Faults{Before: func(string, string) error { <-block; return nil }})
-}
-
-// Resume is the end of Pause.
-func (s *Server) Resume() {
-	s.t.Helper()
-	if s.StandIn == nil {
-		s.Server.Resume()
-		return
-	}
-	s.StandIn.Set(Faults{})
-	close(s.block)
-}
-
-// Backup copies the stopped server's data; restore puts it back.
-func (s *Server) Backup() (restore func()) {
-	s.t.Helper()
-	if s.StandIn == nil {
-		return s.Server.Backup()
-	}
-	return s.StandIn.Backup()
 }
