@@ -12,7 +12,7 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natsclient"
 )
 
 // TestForgetEndsInAState: an erasure that is not finished in time is a state with the id to wait with and what is
@@ -26,12 +26,12 @@ func TestForgetEndsInAState(t *testing.T) {
 	must(t, err)
 	t.Cleanup(nc.Close)
 	answer := func(subject string, reply any, refused *schemas.Error) {
-		testenv.Respond(t, nc, subject, func([]byte) (any, *schemas.Error) { return reply, refused })
+		natsclient.Respond(t, nc, subject, func([]byte) (any, *schemas.Error) { return reply, refused })
 	}
 	accepted := schemas.Receipt{Level: schemas.ReceiptAccepted, Warnings: []string{"partition 3 stands still"}}
 	answer("mem.v1.stands.put", accepted, nil)
 	expire := make(chan func(), 1)
-	testenv.Respond(t, nc, "log.v1.stands.receipt", func([]byte) (any, *schemas.Error) {
+	natsclient.Respond(t, nc, "log.v1.stands.receipt", func([]byte) (any, *schemas.Error) {
 		(<-expire)()
 		return nil, &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "not in time"}
 	})

@@ -14,12 +14,12 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
 	"satchel/worker/transport"
 )
 
 // join connects to a cluster and makes the streams.
-func join(t *testing.T, c *testenv.NATSCluster, user string) (*nats.Conn, natsjs.JetStream) {
+func join(t *testing.T, c *natstest.Cluster, user string) (*nats.Conn, natsjs.JetStream) {
 	t.Helper()
 	ctx := within(t, 60*time.Second)
 	nc, err := jetstream.Connect(ctx, jetstream.ConnectConfig{URL: c.URLAs(user), ReconnectIn: 20 * time.Millisecond}, nil)
@@ -65,7 +65,7 @@ func publishUntilStored(ctx context.Context, outbox *jetstream.Outbox, tenant st
 // and starts it again. What was acknowledged arrives, in its publisher's order.
 func TestClusterLosesItsLeader(t *testing.T) {
 	t.Parallel()
-	c := testenv.StartNATS(t, testenv.NATSConfig{})
+	c := natstest.Start(t, natstest.Config{})
 	nc, js := join(t, c, "")
 	ctx := within(t, 90*time.Second)
 	const each = 150
@@ -142,7 +142,7 @@ func TestClusterLosesItsLeader(t *testing.T) {
 // TestClusterLedger publishes to LEDGER while its leader goes away: every position once.
 func TestClusterLedger(t *testing.T) {
 	t.Parallel()
-	c := testenv.StartNATS(t, testenv.NATSConfig{})
+	c := natstest.Start(t, natstest.Config{})
 	nc, js := join(t, c, "")
 	ctx := within(t, 90*time.Second)
 	ledger, err := jetstream.OpenLedger(ctx, nc, js, jetstream.LedgerConfig{})
@@ -192,7 +192,7 @@ func TestClusterLedger(t *testing.T) {
 
 func TestWhatACloudPromises(t *testing.T) {
 	t.Parallel()
-	c := testenv.StartNATS(t, testenv.NATSConfig{Accounts: true, Monitor: true})
+	c := natstest.Start(t, natstest.Config{Accounts: true, Monitor: true})
 	nc, js := join(t, c, "app")
 	ctx := within(t, 60*time.Second)
 	check := func(name string, from jetstream.Sources, synced bool, say string) {
@@ -272,7 +272,7 @@ func awaitReplicated(t *testing.T, js natsjs.JetStream, nc *nats.Conn, want bool
 
 func TestAServerThatSyncsNowAndThen(t *testing.T) {
 	t.Parallel()
-	c := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1, Lazy: true, Monitor: true})
+	c := natstest.Start(t, natstest.Config{Servers: 1, Lazy: true, Monitor: true})
 	nc, js := join(t, c, "")
 	d, err := jetstream.Inspect(within(t, time.Minute), js, clustered(nc), jetstream.Sources{Monitor: []string{c.MonitorURLs()}})
 	if err != nil {
@@ -288,7 +288,7 @@ func TestAServerThatSyncsNowAndThen(t *testing.T) {
 
 func TestWhatNATSRefuses(t *testing.T) {
 	t.Parallel()
-	c := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1, Accounts: true})
+	c := natstest.Start(t, natstest.Config{Servers: 1, Accounts: true})
 	ctx := within(t, 60*time.Second)
 	if _, err := jetstream.Connect(ctx, jetstream.ConnectConfig{URL: c.URLAs("nobody")}, nil); !errors.Is(err, jetstream.ErrCredentials) {
 		t.Errorf("a wrong user: %v", err)

@@ -7,7 +7,7 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/cloudevent"
 	"satchel/test/conformance/transporttest"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
 	"satchel/worker/transport"
 )
 
@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 		t.Parallel()
 		transporttest.Run(t, func(t *testing.T) transporttest.Transport {
 			b := &bundle{}
-			b.nc, b.js = join(t, testenv.StartNATS(t, testenv.NATSConfig{}), "")
+			b.nc, b.js = join(t, natstest.Start(t, natstest.Config{}), "")
 			if n := jetstream.Copies(b.nc); n != 3 {
 				t.Fatalf("%d copies of a stream in a cluster of three", n)
 			}

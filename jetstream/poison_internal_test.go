@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream/cloudevent"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natsclient"
 	"satchel/worker/transport"
 )
 
@@ -22,7 +22,7 @@ import (
 type poisoned struct {
 	nc  *nats.Conn
 	js  jetstream.JetStream
-	raw *testenv.Raw
+	raw *natsclient.Raw
 }
 
 func poison(t *testing.T) *poisoned {
@@ -40,7 +40,7 @@ func poison(t *testing.T) *poisoned {
 	if conn, err = running.InProcessConn(); err != nil {
 		t.Fatal(err)
 	}
-	p.raw = testenv.ConnectRaw(t, conn, nil)
+	p.raw = natsclient.ConnectRaw(t, conn, nil)
 	return p
 }
 
@@ -79,7 +79,7 @@ func TestPoisonIsADeadLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	var letters uint64
-	for _, one := range testenv.Poisons() {
+	for _, one := range natsclient.Poisons() {
 		p.raw.Publish(t, "mem.v1.acme.evt.x", one.Header, one.Data)
 		ack, err := p.js.Publish(ctx, "mem.v1.acme.evt.y", []byte("behind"))
 		if err != nil {
@@ -161,7 +161,7 @@ func TestPoisonStopsNoReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, position := testenv.Poisons(), int64(0)
+	all, position := natsclient.Poisons(), int64(0)
 	for _, one := range all {
 		for _, subject := range []string{"prov.v1.acme.memory.x", "dlq.v1.acme.malformed", "$O." + RepliesBucket + ".M.x", "mem.v1.acme.evt.x"} {
 			p.raw.Publish(t, subject, one.Header, one.Data)
@@ -176,7 +176,7 @@ func TestPoisonStopsNoReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.raw.Publish(t, "prov.v1.acme.memory.x", testenv.Header("Status: 404"), "")
+	p.raw.Publish(t, "prov.v1.acme.memory.x", natsclient.Header("Status: 404"), "")
 	ledger, letters := p.count(t, LedgerStream, "prov.v1.other.memory.x"), p.count(t, DLQStream, "dlq.v1.other.malformed")
 	if ledger < uint64(position)+40 || letters < 40 {
 		t.Fatalf("the streams took %d and %d messages of %d", ledger, letters, len(all))
@@ -227,7 +227,7 @@ func TestPoisonRevokesNoRevocation(t *testing.T) {
 	if at, err := a.RevokedAt(ctx, "acme", "other"); err != nil || !at.IsZero() {
 		t.Errorf("another handle is revoked at %v, %v", at, err)
 	}
-	p.raw.Publish(t, "$KV."+RevokedBucket+"."+revokedKey("acme", "handle"), testenv.Header("Status: 404"), "")
+	p.raw.Publish(t, "$KV."+RevokedBucket+"."+revokedKey("acme", "handle"), natsclient.Header("Status: 404"), "")
 	p.count(t, revokedStream, "$KV."+RevokedBucket+".marker")
 	if at, err := a.RevokedAt(ctx, "acme", "handle"); err == nil && at.IsZero() {
 		t.Error("the handle is no longer revoked")

@@ -12,14 +12,17 @@ import (
 	"satchel/cmd/internal/cli"
 	"satchel/cmd/internal/lab/eval"
 	"satchel/test/testenv"
+	"satchel/test/testenv/neo4jtest"
+	"satchel/test/testenv/postgrestest"
+	"satchel/test/testenv/qdranttest"
 )
 
 // everyServer returns settings that put log, items, graph and vectors on servers.
 func everyServer(t *testing.T) []string {
 	t.Helper()
-	g, v := testenv.Neo4j(t), testenv.Qdrant(t)
+	g, v := neo4jtest.Open(t), qdranttest.Open(t)
 	return []string{"--neo4j-url", g.URL, "--neo4j-user", g.User, "--neo4j-password", g.Password, "--neo4j-namespace", g.Namespace,
-		"--qdrant-url", v.URL, "--qdrant-api-key", v.APIKey, "--qdrant-collection", v.Collection, "--database-url", testenv.Postgres(t)}
+		"--qdrant-url", v.URL, "--qdrant-api-key", v.APIKey, "--qdrant-collection", v.Collection, "--database-url", postgrestest.Open(t)}
 }
 
 // TestServersEval holds the servers to the embedded engines on a set of its own: the same
@@ -69,7 +72,7 @@ func TestServersBeside(t *testing.T) {
 	if len(args) == 0 {
 		t.Skip("SATCHEL_BESIDE is not set")
 	}
-	fmt.Println("vectors:", testenv.Qdrant(t).Server())
+	fmt.Println("vectors:", qdranttest.Open(t).Server())
 	if code := run(context.Background(), append(args, everyServer(t)...), strings.NewReader(""), os.Stdout, os.Stderr); code != 0 {
 		t.Errorf("exit code %d", code)
 	}

@@ -15,6 +15,8 @@ import (
 	"satchel/pipeline/store/postgres"
 	"satchel/test/parts"
 	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
+	"satchel/test/testenv/postgrestest"
 	"satchel/worker/ingest"
 )
 
@@ -45,7 +47,7 @@ func copyFile(t *testing.T, dir string) backup {
 func copyDatabase(t *testing.T, url string) backup {
 	t.Helper()
 	var logs []eventlog.Driver
-	older := testenv.Postgres(t)
+	older := postgrestest.Open(t)
 	for _, u := range []string{url, older} {
 		db, err := postgres.OpenLog(t.Context(), postgres.LogConfig{URL: u})
 		if err != nil {
@@ -72,7 +74,7 @@ func copyDatabase(t *testing.T, url string) backup {
 func TestAnErasureSurvivesARestore(t *testing.T) {
 	t.Parallel()
 	const secret = "the kiln opens with quumbrax"
-	for name, database := range map[string]string{"sqlite": "", "postgres": testenv.Postgres(t)} {
+	for name, database := range map[string]string{"sqlite": "", "postgres": postgrestest.Open(t)} {
 		for _, accepted := range []bool{true, false} {
 			if database != "" && !accepted {
 				continue
@@ -225,7 +227,7 @@ func TestEveryWorkerListsErasures(t *testing.T) {
 	if err := os.WriteFile(people, []byte("tenants:\n  main:\n    principals:\n      - {id: cli, level: restricted, roles: [eraser]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	use := []string{"--database-url", testenv.Postgres(t), "--nats-url", testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}).URL(), "--stream-mb", "64", "--principals", people}
+	use := []string{"--database-url", postgrestest.Open(t), "--nats-url", natstest.Start(t, natstest.Config{Servers: 1}).URL(), "--stream-mb", "64", "--principals", people}
 	one := startNode(t, use...)
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "keys"), os.DirFS(filepath.Join(one.dir, "keys"))); err != nil {

@@ -16,6 +16,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/test/parts"
 	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
 )
 
 const (
@@ -72,7 +73,7 @@ func unclaim(t *testing.T, url string) {
 // its own, one gets it.
 func TestOneKeyClaimsALog(t *testing.T) {
 	t.Parallel()
-	database := testenv.Postgres(t)
+	database := postgrestest.Open(t)
 	var wait sync.WaitGroup
 	opened := make(chan string, 6)
 	for range cap(opened) {
@@ -104,7 +105,7 @@ func TestOneKeyClaimsALog(t *testing.T) {
 func TestTheKeyOfADatabase(t *testing.T) {
 	parts.Long(t)
 	t.Parallel()
-	database := testenv.Postgres(t)
+	database := postgrestest.Open(t)
 	use := []string{"--database-url", database}
 	with := func(dir string, args ...string) result {
 		return satchel(t, "", append(append(args, "--dir", dir), use...)...)
@@ -205,7 +206,7 @@ func TestTheKeyOfAFolder(t *testing.T) {
 func TestMigrateClaims(t *testing.T) {
 	parts.Long(t)
 	t.Parallel()
-	database := testenv.Postgres(t)
+	database := postgrestest.Open(t)
 	n := startNode(t)
 	n.must(t, "emit", "--text", "the kiln is cold", "--label", "level:public")
 	n.down(t)
@@ -226,7 +227,7 @@ func TestMigrateClaims(t *testing.T) {
 // TestDatabaseSettings: what cannot work until a setting is changed ends with exit code 2.
 func TestDatabaseSettings(t *testing.T) {
 	t.Parallel()
-	database := testenv.Postgres(t)
+	database := postgrestest.Open(t)
 	free, err := testenv.FreePort()
 	if err != nil {
 		t.Fatal(err)

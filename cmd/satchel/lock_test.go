@@ -10,7 +10,8 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/test/parts"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
+	"satchel/test/testenv/postgrestest"
 )
 
 // refusedInUse expects that the command says that this process holds the folder.
@@ -26,8 +27,8 @@ func refusedInUse(t *testing.T, dir string, args ...string) {
 // TestOneProcessWritesToAFolder holds on a NATS that is not the folder's own.
 func TestOneProcessWritesToAFolder(t *testing.T) {
 	t.Parallel()
-	url := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}).URL()
-	other := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}).URL()
+	url := natstest.Start(t, natstest.Config{Servers: 1}).URL()
+	other := natstest.Start(t, natstest.Config{Servers: 1}).URL()
 	n := startNode(t, "--nats-url", url, "--stream-mb", "256")
 	if r := satchel(t, "", "emit", "--text", "the kiln is fired on Mondays", "--nats-url", url); r.code != 0 {
 		t.Fatalf("emit: exit code %d\n%s%s", r.code, r.out, r.err)
@@ -92,7 +93,7 @@ func TestATrialBesideARunningProcess(t *testing.T) {
 func TestAMigratedLogThatWasContinued(t *testing.T) {
 	parts.Long(t)
 	t.Parallel()
-	url := testenv.Postgres(t)
+	url := postgrestest.Open(t)
 	n := startNode(t)
 	n.must(t, "emit", "--id", "one", "--text", "the lighthouse key lies under the blue stone", "--label", "level:public")
 	n.down(t)

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
+	"satchel/test/testenv/postgrestest"
 )
 
 func TestANodeOnACluster(t *testing.T) {
 	t.Parallel()
-	c := testenv.StartNATS(t, testenv.NATSConfig{Monitor: true})
+	c := natstest.Start(t, natstest.Config{Monitor: true})
 	url := []string{"--nats-url", c.URL(), "--stream-mb", "256"}
 	n := startNode(t, url...)
 	r := satchel(t, "", append([]string{"emit", "--text", "the kiln is fired on Mondays", "--json"}, url...)...)
@@ -36,7 +37,7 @@ func TestANodeOnACluster(t *testing.T) {
 // TestANodeStopsWhileNATSIsAway: there is nothing to drain, and an orchestrator kills what takes long.
 func TestANodeStopsWhileNATSIsAway(t *testing.T) {
 	t.Parallel()
-	c := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1})
+	c := natstest.Start(t, natstest.Config{Servers: 1})
 	n := startNode(t, "--nats-url", c.URL(), "--stream-mb", "64")
 	c.Stop(0)
 	began := time.Now()
@@ -50,7 +51,7 @@ func TestANodeStopsWhileNATSIsAway(t *testing.T) {
 
 func TestANATSThatRefuses(t *testing.T) {
 	t.Parallel()
-	c := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1, Accounts: true})
+	c := natstest.Start(t, natstest.Config{Servers: 1, Accounts: true})
 	for _, k := range []struct {
 		url, more, want string
 		code            int
@@ -74,10 +75,10 @@ func TestANATSThatRefuses(t *testing.T) {
 // says which.
 func TestASecureNATS(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]testenv.NATSConfig{"--creds": {Servers: 1, Secure: true}, "--nats-nkey": {Servers: 1, Secure: true, NKeys: true}} {
+	for name, cfg := range map[string]natstest.Config{"--creds": {Servers: 1, Secure: true}, "--nats-nkey": {Servers: 1, Secure: true, NKeys: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := testenv.StartNATS(t, cfg)
+			c := natstest.Start(t, cfg)
 			with := func(leave string) []string {
 				args := []string{"--nats-url", c.URL(), "--stream-mb", "64"}
 				for flag, value := range map[string]string{"--creds": c.User.Creds, "--nats-nkey": c.User.NKey, "--nats-ca": c.User.CA, "--nats-cert": c.User.Cert, "--nats-key": c.User.Key} {
@@ -120,10 +121,10 @@ func TestMissingRightsAreNamed(t *testing.T) {
 	} {
 		t.Run(user, func(t *testing.T) {
 			t.Parallel()
-			c := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1, Accounts: true})
+			c := natstest.Start(t, natstest.Config{Servers: 1, Accounts: true})
 			use := []string{"--nats-url", c.URLAs(user), "--stream-mb", "64"}
 			if want.crew {
-				use = append(use, "--database-url", testenv.Postgres(t))
+				use = append(use, "--database-url", postgrestest.Open(t))
 			}
 			n := startNode(t, use...)
 			res, err := http.Get("http://" + n.http + "/readyz")

@@ -18,6 +18,7 @@ import (
 	"satchel/pipeline/store/sqlite"
 	"satchel/test/parts"
 	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
 )
 
 // stopping fails every transaction after the first few.
@@ -39,7 +40,7 @@ func TestPostgres(t *testing.T) {
 	for _, index := range []string{"inproc", "postgres"} {
 		t.Run(index, func(t *testing.T) {
 			t.Parallel()
-			url := testenv.Postgres(t)
+			url := postgrestest.Open(t)
 			use := []string{"--database-url", url, "--keyword", index}
 			with := func(args ...string) []string { return append(args, use...) }
 			n := startNode(t, use...)
@@ -89,7 +90,7 @@ func TestMigrate(t *testing.T) {
 	parts.Long(t)
 	t.Parallel()
 	testenv.TooLongRaced(t)
-	url := testenv.Postgres(t)
+	url := postgrestest.Open(t)
 	n := startNode(t)
 	var lines strings.Builder
 	for i := range 3000 {
@@ -161,7 +162,7 @@ func interrupted(t *testing.T, dir, url string) {
 func TestMigrateRefuses(t *testing.T) {
 	parts.Long(t)
 	t.Parallel()
-	url := testenv.Postgres(t)
+	url := postgrestest.Open(t)
 	one, two := startNode(t, "--database-url", url), startNode(t)
 	one.must(t, "emit", "--text", "one", "--label", "level:public")
 	two.must(t, "emit", "--text", "two", "--label", "level:public")

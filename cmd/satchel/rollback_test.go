@@ -7,14 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
+	"satchel/test/testenv/postgrestest"
 )
 
 // TestAnotherNATS moves a log from the embedded NATS to another one. Until the log is told
 // to go on there nothing is logged, and writes say so at once.
 func TestAnotherNATS(t *testing.T) {
 	t.Parallel()
-	for name, use := range map[string][]string{"sqlite": nil, "postgres": {"--database-url", testenv.Postgres(t)}} {
+	for name, use := range map[string][]string{"sqlite": nil, "postgres": {"--database-url", postgrestest.Open(t)}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := startNode(t, use...)
@@ -23,7 +24,7 @@ func TestAnotherNATS(t *testing.T) {
 			if r := satchel(t, "", append([]string{"rollback", "--stream"}, here...)...); r.code == 0 || !strings.Contains(r.err, "in use by process") {
 				t.Errorf("rollback --stream of a running node: exit code %d\n%s%s", r.code, r.out, r.err)
 			}
-			other := append(here, "--nats-url", testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}).URL(), "--stream-mb", "64")
+			other := append(here, "--nats-url", natstest.Start(t, natstest.Config{Servers: 1}).URL(), "--stream-mb", "64")
 			rollback := func(args ...string) result {
 				return satchel(t, "", append(append([]string{"rollback", "--stream"}, other...), args...)...)
 			}

@@ -10,12 +10,14 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/test/testenv"
+	"satchel/test/testenv/neo4jtest"
+	"satchel/test/testenv/qdranttest"
 )
 
 // onServers returns settings that put graph and vectors on servers.
 func onServers(t *testing.T) []string {
 	t.Helper()
-	g, v := testenv.Neo4j(t), testenv.Qdrant(t)
+	g, v := neo4jtest.Open(t), qdranttest.Open(t)
 	return []string{"--neo4j-url", g.URL, "--neo4j-user", g.User, "--neo4j-password", g.Password, "--neo4j-namespace", g.Namespace,
 		"--qdrant-url", v.URL, "--qdrant-api-key", v.APIKey, "--qdrant-collection", v.Collection}
 }
@@ -61,14 +63,14 @@ func TestServersHoldWhatTheFolderHolds(t *testing.T) {
 func TestServersThatRefuse(t *testing.T) {
 	t.Parallel()
 	testenv.TooLongRaced(t)
-	stand := testenv.StartQdrantStandIn(t)
-	stand.Set(testenv.StandInFaults{Before: func(_, key string) error {
+	stand := qdranttest.StartStandIn(t)
+	stand.Set(qdranttest.Faults{Before: func(_, key string) error {
 		if key != "the right one" {
 			return grpcstatus.Error(codes.Unauthenticated, "Must provide an API key")
 		}
 		return nil
 	}})
-	g := testenv.Neo4j(t)
+	g := neo4jtest.Open(t)
 	for says, args := range map[string][]string{
 		`refuses the password of user "neo4j"`: {"--neo4j-url", g.URL, "--neo4j-password", "hunter2secret"},
 		"must be like bolt://host:7687":        {"--neo4j-url", "localhost"},

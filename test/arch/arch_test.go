@@ -94,8 +94,10 @@ func isEarlier(a, b string) bool {
 	return false
 }
 
-// isSuite reports whether pkg is a conformance suite, which only tests import.
-func isSuite(pkg string) bool { return strings.HasPrefix(pkg, "test/conformance/") }
+// isSuite reports whether pkg is a conformance suite, which only tests import. What suites share is not one.
+func isSuite(pkg string) bool {
+	return strings.HasPrefix(pkg, "test/conformance/") && !strings.HasPrefix(pkg, "test/conformance/internal/")
+}
 
 // implements reports whether target is a port that a driver may implement.
 func implements(driver, target string) bool {

@@ -14,7 +14,7 @@ import (
 
 	"satchel/emitters/gateway"
 	"satchel/test/parts"
-	"satchel/test/testenv"
+	"satchel/test/testenv/oidctest"
 )
 
 // A JSON Web Token shows what its principal may see in its tenant, as the registry has it, and nothing
@@ -25,7 +25,7 @@ func TestAJWTShowsNothingOfAnotherTenant(t *testing.T) {
 	w, canaries := newWorld(t, "main"), map[string]secret{}
 	ids := w.fill(t, "main", canaries)
 	packs := w.packsOf(t, ids)
-	issuer := testenv.NewIssuer(t)
+	issuer := oidctest.NewIssuer(t)
 	issuer.Publish(t, "key", jose.ES256)
 	const audience = "https://memory.example.com/mcp"
 	url, _ := w.Gateway(t, "--tokens", filepath.Join(t.TempDir(), "none.yaml"),

@@ -19,14 +19,15 @@ import (
 	"satchel/jetstream"
 	"satchel/test/parts"
 	"satchel/test/testenv"
+	"satchel/test/testenv/natsclient"
 )
 
 // raw connects as somebody who writes headers byte by byte; with no key, as any client does.
-func raw(t *testing.T, s *testenv.Satchel, key nkeys.KeyPair) *testenv.Raw {
+func raw(t *testing.T, s *testenv.Satchel, key nkeys.KeyPair) *natsclient.Raw {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "nats://"))
 	must(t, err)
-	return testenv.ConnectRaw(t, conn, key)
+	return natsclient.ConnectRaw(t, conn, key)
 }
 
 // operator returns the key of who has the data folder.
@@ -80,12 +81,12 @@ func TestPoison(t *testing.T) {
 	defer nc.Close()
 	anybody, owner := raw(t, s, nil), raw(t, s, operator(t, s))
 	last := ""
-	for n, one := range testenv.Poisons() {
+	for n, one := range natsclient.Poisons() {
 		anybody.Publish(t, "mem.v1.main.evt.try", one.Header, one.Data)
 		owner.Publish(t, "dlq.v1.main.malformed", one.Header, one.Data)
 		owner.Publish(t, "prov.v1.main.memory.try", one.Header, one.Data)
 		last = fmt.Sprint("after", n)
-		anybody.Publish(t, "mem.v1.main.evt.try", testenv.Header("Content-Type: application/cloudevents+json"), note("main", last))
+		anybody.Publish(t, "mem.v1.main.evt.try", natsclient.Header("Content-Type: application/cloudevents+json"), note("main", last))
 	}
 	awaitItem(t, nc, "main", last)
 	var letters []struct {
@@ -104,7 +105,7 @@ func TestPoison(t *testing.T) {
 			s.Must(t, "dlq", "retry", fmt.Sprint(l.Seq))
 		}
 	}
-	if all := len(testenv.Poisons()); own < all-5 || foreign < all-5 { // some the server itself refuses
+	if all := len(natsclient.Poisons()); own < all-5 || foreign < all-5 { // some the server itself refuses
 		t.Errorf("%d dead letters and %d foreign ones of %d", own, foreign, all)
 	}
 	if out := s.Must(t, "forget", last, "--reason", "test"); !strings.Contains(out, "erased "+last) {

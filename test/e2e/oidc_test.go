@@ -13,11 +13,12 @@ import (
 
 	"satchel/test/parts"
 	"satchel/test/testenv"
+	"satchel/test/testenv/oidctest"
 )
 
 // login is an issuer, and what its tokens for the gateway say.
 type login struct {
-	*testenv.Issuer
+	*oidctest.Issuer
 	audience string
 }
 
@@ -57,7 +58,7 @@ func TestTheGatewayTakesJSONWebTokens(t *testing.T) {
 	t.Parallel()
 	s := testenv.Up(t, binary("satchel"), t.TempDir())
 	file := newToken(t, s, "shell")
-	l := &login{testenv.NewIssuer(t), "https://memory.example.com/mcp"}
+	l := &login{oidctest.NewIssuer(t), "https://memory.example.com/mcp"}
 	l.Publish(t, "key", jose.RS256)
 	args := []string{"--oidc-issuer", l.URL, "--oidc-ca", l.CA, "--oidc-audience", l.audience, "--oidc-clearance", "internal"}
 	d := gatewayOf(t, s, args...)
@@ -123,7 +124,7 @@ func TestTheGatewayWaitsForTheIssuer(t *testing.T) {
 	t.Parallel()
 	s := testenv.Up(t, binary("satchel"), t.TempDir())
 	file := newToken(t, s, "shell")
-	l := &login{testenv.NewIssuer(t), "https://memory.example.com/mcp"}
+	l := &login{oidctest.NewIssuer(t), "https://memory.example.com/mcp"}
 	l.Publish(t, "key", jose.RS256)
 	l.SetDown(true)
 	d := gatewayOf(t, s, "--oidc-issuer", l.URL, "--oidc-ca", l.CA, "--oidc-audience", l.audience)

@@ -23,7 +23,8 @@ import (
 	"satchel/jetstream"
 	"satchel/pipeline/infra/files"
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
+	"satchel/test/testenv/postgrestest"
 )
 
 // canary is in a memory, and in an artifact, that are erased.
@@ -110,7 +111,7 @@ func (n *node) restore(t *testing.T, from string, postgres bool, args ...string)
 	t.Helper()
 	to := n.dir
 	if postgres {
-		to = testenv.Postgres(t)
+		to = postgrestest.Open(t)
 	}
 	out, code = n.run(t, append([]string{"restore", from, "--to", to}, args...)...)
 	if postgres {
@@ -163,7 +164,7 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Parallel()
 			n, r := newNode(t), newRecord()
 			if postgres {
-				n.database = testenv.Postgres(t)
+				n.database = postgrestest.Open(t)
 			}
 			if !n.start(t) {
 				t.Fatal("satchel up did not start")
@@ -332,7 +333,7 @@ func (n *node) rebuilt(t *testing.T, tenant string) string {
 func TestRestoreBesideANATSThatSurvived(t *testing.T) {
 	t.Parallel()
 	n, r := newNode(t), newRecord()
-	n.database, n.nats = testenv.Postgres(t), testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}).URL()
+	n.database, n.nats = postgrestest.Open(t), natstest.Start(t, natstest.Config{Servers: 1}).URL()
 	if !n.start(t) {
 		t.Fatal("satchel worker did not start")
 	}
@@ -354,7 +355,7 @@ func TestRestoreBesideANATSThatSurvived(t *testing.T) {
 	n.kill()
 	to := emptied(t, n)
 	to.nats = n.nats
-	to.database = testenv.Postgres(t)
+	to.database = postgrestest.Open(t)
 	out, code := to.run(t, "restore", dir, "--to", to.database, "--nats-url", n.nats)
 	if code != 3 || !strings.Contains(out, "the ledger on NATS ends at position") {
 		t.Errorf("restore: exit code %d\n%s", code, out)

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"satchel/test/parts"
-	"satchel/test/testenv"
+	"satchel/test/testenv/neo4jtest"
+	"satchel/test/testenv/postgrestest"
+	"satchel/test/testenv/qdranttest"
 )
 
 // smallDisk mounts a file system of so many MiB, or skips the test where that is not
@@ -210,12 +212,12 @@ func TestServersOnAFullDisk(t *testing.T) {
 		start      func(t *testing.T, n *node, disk string) (restart func())
 	}{
 		{"Postgres", "200m", func(t *testing.T, n *node, disk string) func() {
-			p := testenv.StartPostgresIn(t, disk)
+			p := postgrestest.StartIn(t, disk)
 			n.database = p.URL
 			return func() { p.Stop(); p.Start() }
 		}},
 		{"Qdrant", "600m", func(t *testing.T, n *node, disk string) func() {
-			v := testenv.StartQdrantIn(t, disk)
+			v := qdranttest.StartIn(t, disk)
 			n.servers.vector = v
 			return func() { v.Stop(); v.Start() }
 		}},
@@ -223,7 +225,7 @@ func TestServersOnAFullDisk(t *testing.T) {
 			if !parts.Required("neo4j") {
 				t.Skip("runs where neo4j is required: it starts the server twice")
 			}
-			g := testenv.StartNeo4jIn(t, disk)
+			g := neo4jtest.StartIn(t, disk)
 			n.servers.graph = g
 			return func() { g.Kill(); g.Start() }
 		}},

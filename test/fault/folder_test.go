@@ -77,12 +77,12 @@ func openIndexes(t *testing.T, dir, database string) *indexes {
 		t.Cleanup(func() { must(t, itemDB.Close()) })
 		x.items = items.NewShared(itemDB)
 	} else {
-		itemDB, err := sqlite.OpenItems(t.Context(), sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")})
+		itemDB, err := sqlite.OpenItems(t.Context(), sqlite.IndexConfig{Path: filepath.Join(dir, "items.db")})
 		must(t, err)
 		t.Cleanup(func() { must(t, itemDB.Close()) })
 		x.items = items.New(itemDB)
 	}
-	graphDB, err := sqlite.OpenGraph(t.Context(), sqlite.GraphConfig{Path: filepath.Join(dir, "graph.db")})
+	graphDB, err := sqlite.OpenGraph(t.Context(), sqlite.IndexConfig{Path: filepath.Join(dir, "graph.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, graphDB.Close()) })
 	x.graph = graph.New(graphDB)

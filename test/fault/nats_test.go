@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"satchel/jetstream"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
 )
 
 // TestKillNATSProcess kills a NATS server that is a process of its own with SIGKILL and has
@@ -23,7 +23,7 @@ func TestKillNATSProcess(t *testing.T) {
 	if long {
 		servers, workers = 3, 2
 	}
-	f, r, tenants := newFleet(t, workers, testenv.NATSConfig{Servers: servers, Processes: true}), newRecord(), tenantsOf(2)
+	f, r, tenants := newFleet(t, workers, natstest.Config{Servers: servers, Processes: true}), newRecord(), tenantsOf(2)
 	seed := crashSeed(t)
 	random := rand.New(rand.NewPCG(seed, 93))
 	stop := f.load(r, seed, tenants)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"satchel/test/parts"
-	"satchel/test/testenv"
+	"satchel/test/testenv/neo4jtest"
 )
 
 // TestKillNeo4jTransactions has a Neo4j that is there answer errors, under load: it ends the
@@ -17,7 +17,7 @@ func TestKillNeo4jTransactions(t *testing.T) {
 		t.Skip("runs where neo4j is required: it starts the server several times")
 	}
 	n, r := newNode(t), newRecord()
-	g := testenv.StartNeo4j(t)
+	g := neo4jtest.Start(t)
 	n.servers.graph = g
 	if !n.start(t) {
 		t.Fatal("satchel up did not start")

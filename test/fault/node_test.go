@@ -26,7 +26,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream/embedded"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
 )
 
 var binaryOnce = sync.OnceValues(func() (string, error) {
@@ -58,7 +58,7 @@ func binary(t *testing.T) string {
 const room = 2 << 30
 
 func TestMain(m *testing.M) {
-	testenv.ServeNATS()
+	natstest.Serve()
 	if err := roomFor(os.TempDir()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

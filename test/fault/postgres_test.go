@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"satchel/test/parts"
-	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
+	"satchel/test/testenv/qdranttest"
 )
 
 // TestKillWithPostgres keeps the log and the items in a real Postgres and kills, by turns
@@ -16,7 +17,7 @@ import (
 func TestKillWithPostgres(t *testing.T) {
 	longKill(t)
 	t.Parallel()
-	p := testenv.StartPostgres(t)
+	p := postgrestest.Start(t)
 	seed := crashSeed(t)
 	random := rand.New(rand.NewPCG(seed, 97))
 	n, r := newNode(t), newRecord()
@@ -38,7 +39,7 @@ func TestKillWithPostgres(t *testing.T) {
 // by name, and readiness and recovery need no restart.
 func TestPostgresAway(t *testing.T) {
 	t.Parallel()
-	p := testenv.StartPostgres(t)
+	p := postgrestest.Start(t)
 	n, r := newNode(t), newRecord()
 	n.database = p.URL
 	if !n.start(t) {
@@ -76,9 +77,9 @@ func TestPostgresAway(t *testing.T) {
 func TestRestoredDatabase(t *testing.T) {
 	parts.Long(t)
 	t.Parallel()
-	p := testenv.StartPostgres(t)
+	p := postgrestest.Start(t)
 	n, r := newNode(t), newRecord()
-	n.database, n.servers.vector = p.URL, testenv.StartQdrant(t)
+	n.database, n.servers.vector = p.URL, qdranttest.Start(t)
 	run := func() {
 		if !n.start(t) {
 			t.Fatal("satchel up did not start")

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"satchel/test/testenv"
+	"satchel/test/testenv/qdranttest"
 )
 
 // TestKillWithQdrant keeps the vectors in a Qdrant, or its stand-in, and by turns and under
@@ -15,7 +15,7 @@ import (
 func TestKillWithQdrant(t *testing.T) {
 	longKill(t)
 	t.Parallel()
-	v := testenv.StartQdrant(t)
+	v := qdranttest.Start(t)
 	seed := crashSeed(t)
 	random := rand.New(rand.NewPCG(seed, 95))
 	n, r := newNode(t), newRecord()

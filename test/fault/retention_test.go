@@ -12,7 +12,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/test/parts"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
 	"satchel/worker/erasure"
 )
 
@@ -53,7 +53,7 @@ func retainedOf(t *testing.T, log *eventlog.Log, tenant string) retained {
 func TestRetentionOfTwoWorkers(t *testing.T) {
 	parts.Long(t)
 	t.Parallel()
-	f, r, tenants := newFleet(t, 2, testenv.NATSConfig{}), newRecord(), tenantsOf(3)
+	f, r, tenants := newFleet(t, 2, natstest.Config{}), newRecord(), tenantsOf(3)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	const items = 600

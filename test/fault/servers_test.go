@@ -20,13 +20,14 @@ import (
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
 	"satchel/test/parts"
-	"satchel/test/testenv"
+	"satchel/test/testenv/neo4jtest"
+	"satchel/test/testenv/qdranttest"
 )
 
 // servers keep a node's graph and vectors; nil for what is in the folder.
 type servers struct {
-	graph  *testenv.Neo4jServer
-	vector *testenv.QdrantServer // a Qdrant process where there is one, else the stand-in
+	graph  *neo4jtest.Server
+	vector *qdranttest.Server // a Qdrant process where there is one, else the stand-in
 
 	vectorURL string // where the node finds the vectors; "" is where they are
 }
@@ -67,7 +68,7 @@ func withServers(t *testing.T) (servers, *node) {
 	if !parts.Required("neo4j") {
 		t.Skip("runs where neo4j is required: it starts the server several times")
 	}
-	s := servers{graph: testenv.StartNeo4j(t), vector: testenv.StartQdrant(t)}
+	s := servers{graph: neo4jtest.Start(t), vector: qdranttest.Start(t)}
 	n := newNode(t)
 	n.servers = s
 	if !n.start(t) {
@@ -99,14 +100,14 @@ func TestKillWithServers(t *testing.T) {
 			if s.vector.StandIn == nil {
 				return
 			}
-			s.vector.StandIn.Set(testenv.StandInFaults{Before: func(string, string) error {
+			s.vector.StandIn.Set(qdranttest.Faults{Before: func(string, string) error {
 				if calls.Add(1)*2654435761>>16&1 == 0 {
 					return status.Error(codes.Unavailable, "a fault")
 				}
 				return nil
 			}})
 			pause()
-			s.vector.StandIn.Set(testenv.StandInFaults{})
+			s.vector.StandIn.Set(qdranttest.Faults{})
 		},
 		func() { s.graph.Stop(); n.kill(); s.graph.Start() })
 }

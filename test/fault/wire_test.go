@@ -14,6 +14,10 @@ import (
 	"satchel/jetstream"
 	"satchel/test/parts"
 	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
+	"satchel/test/testenv/neo4jtest"
+	"satchel/test/testenv/postgrestest"
+	"satchel/test/testenv/qdranttest"
 )
 
 // behind returns the URL of a server as its clients see it through a wire, and the wire.
@@ -41,11 +45,11 @@ func TestKillServersConnections(t *testing.T) {
 		wires = append(wires, w)
 		return to
 	}
-	n.database = through(testenv.StartPostgres(t).URL)
-	n.servers.vector = testenv.StartQdrant(t)
+	n.database = through(postgrestest.Start(t).URL)
+	n.servers.vector = qdranttest.Start(t)
 	n.servers.vectorURL = through(n.servers.vector.URL)
 	if parts.Required("neo4j") {
-		n.servers.graph = testenv.StartNeo4j(t)
+		n.servers.graph = neo4jtest.Start(t)
 		n.servers.graph.URL = through(n.servers.graph.URL)
 	}
 	if !n.start(t) {
@@ -79,7 +83,7 @@ func TestKillServersConnections(t *testing.T) {
 func TestKillNATSConnections(t *testing.T) {
 	longKill(t)
 	t.Parallel()
-	f, r, tenants := &fleet{nats: testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}), database: testenv.StartPostgres(t).URL}, newRecord(), tenantsOf(2)
+	f, r, tenants := &fleet{nats: natstest.Start(t, natstest.Config{Servers: 1}), database: postgrestest.Start(t).URL}, newRecord(), tenantsOf(2)
 	f.people = filepath.Join(t.TempDir(), "principals.yaml")
 	must(t, os.WriteFile(f.people, []byte(registry(tenants, len(tenants)+1)), 0o600))
 	f.front = &node{changed: make(chan struct{}), url: f.nats.URL()}

@@ -23,7 +23,7 @@ import (
 
 	"satchel/jetstream"
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
 )
 
 // TestBenchWorkers measures 1, 2 and 4 workers over one NATS cluster and one Postgres with
@@ -36,7 +36,7 @@ func TestBenchWorkers(t *testing.T) {
 	table := "workers  events/s into the log  CPU ms an event  indexed everywhere s  CPU ms an event  requests/s  p50 ms  p95 ms  CPU ms a request\n"
 	for _, n := range []int{1, 2, 4} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			f, tenants := newFleet(t, n, testenv.NATSConfig{}), tenantsOf(32)
+			f, tenants := newFleet(t, n, natstest.Config{}), tenantsOf(32)
 			nc, err := nats.Connect(f.nats.URL())
 			must(t, err)
 			defer nc.Close()

@@ -15,12 +15,13 @@ import (
 
 	"satchel/jetstream"
 	"satchel/test/parts"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natstest"
+	"satchel/test/testenv/postgrestest"
 )
 
 // fleet is several satchel workers over one NATS cluster and one Postgres.
 type fleet struct {
-	nats     *testenv.NATSCluster
+	nats     *natstest.Cluster
 	database string
 	people   string
 	front    *node // where clients find NATS; never down
@@ -28,9 +29,9 @@ type fleet struct {
 }
 
 // newFleet starts the servers and n workers that share a signing key.
-func newFleet(t *testing.T, n int, cfg testenv.NATSConfig) *fleet {
+func newFleet(t *testing.T, n int, cfg natstest.Config) *fleet {
 	t.Helper()
-	f := &fleet{nats: testenv.StartNATS(t, cfg), database: testenv.StartPostgres(t).URL}
+	f := &fleet{nats: natstest.Start(t, cfg), database: postgrestest.Start(t).URL}
 	f.people = filepath.Join(t.TempDir(), "principals.yaml")
 	must(t, os.WriteFile(f.people, []byte(registry(tenantsOf(32), 33)), 0o600))
 	f.front = &node{changed: make(chan struct{}), url: f.nats.URL()}
@@ -130,7 +131,7 @@ func TestKillWorkers(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			seed := crashSeed(t)
 			random := rand.New(rand.NewPCG(seed, 96))
-			f, r, tenants := newFleet(t, n, testenv.NATSConfig{}), newRecord(), tenantsOf(many)
+			f, r, tenants := newFleet(t, n, natstest.Config{}), newRecord(), tenantsOf(many)
 			stop := f.load(r, seed, tenants)
 			began := time.Now()
 			kills := f.killEvery(t, time.Second, random, func() bool { return r.goesOn(began.Add(last), 100, 1) })
@@ -179,7 +180,7 @@ func (f *fleet) killEvery(t *testing.T, every time.Duration, random *rand.Rand, 
 func TestWorkersJoinAndLeave(t *testing.T) {
 	parts.Long(t)
 	t.Parallel()
-	f, r, tenants := newFleet(t, 1, testenv.NATSConfig{}), newRecord(), tenantsOf(4)
+	f, r, tenants := newFleet(t, 1, natstest.Config{}), newRecord(), tenantsOf(4)
 	stop := f.load(r, crashSeed(t), tenants)
 	pause := func() { <-time.After(400 * time.Millisecond) }
 	pause()
@@ -200,7 +201,7 @@ func TestWorkersJoinAndLeave(t *testing.T) {
 func TestKillNATS(t *testing.T) {
 	longKill(t)
 	t.Parallel()
-	f, r, tenants := newFleet(t, 2, testenv.NATSConfig{}), newRecord(), tenantsOf(2)
+	f, r, tenants := newFleet(t, 2, natstest.Config{}), newRecord(), tenantsOf(2)
 	seed := crashSeed(t)
 	random := rand.New(rand.NewPCG(seed, 95))
 	stop := f.load(r, seed, tenants)

@@ -49,10 +49,10 @@ func open(t testing.TB, c golden.Corpus) *pipeline.Engine {
 	must(t, err)
 	t.Cleanup(func() { must(t, log.Close()) })
 	cfg.Log = log
-	idb, err := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")})
+	idb, err := sqlite.OpenItems(ctx, sqlite.IndexConfig{Path: filepath.Join(dir, "items.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, idb.Close()) })
-	gdb, err := sqlite.OpenGraph(ctx, sqlite.GraphConfig{Path: filepath.Join(dir, "graph.db")})
+	gdb, err := sqlite.OpenGraph(ctx, sqlite.IndexConfig{Path: filepath.Join(dir, "graph.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, gdb.Close()) })
 	embedder, err := static.New()

@@ -20,6 +20,8 @@ import (
 	"satchel/schemas"
 	"satchel/test/parts"
 	"satchel/test/testenv"
+	"satchel/test/testenv/opatest"
+	"satchel/test/testenv/qdranttest"
 )
 
 // flood asks more at once than a pool of one worker takes.
@@ -43,7 +45,7 @@ func flood(t *testing.T, tr *trial) {
 
 // slowIndex delays each answer of the index server by more than a second.
 func slowIndex(t *testing.T, tr *trial) {
-	server := testenv.StartQdrantStandIn(t)
+	server := qdranttest.StartStandIn(t)
 	wire := testenv.StartWire(t, strings.TrimPrefix(server.URL, "http://"))
 	w := tr.watch(t, t.TempDir(), "--qdrant-url", "http://"+wire.Address)
 	w.Must(t, "emit", "--text", "the quetzal sleeps at noon", "--wait", "indexed")
@@ -65,7 +67,7 @@ func slowIndex(t *testing.T, tr *trial) {
 
 // slowPolicy has an OPA server decide. While it is away every request fails, which spends the budget of availability.
 func slowPolicy(t *testing.T, tr *trial) {
-	server := testenv.StartOPA(t, rego.Bundle(), "built-in")
+	server := opatest.Start(t, rego.Bundle(), "built-in")
 	wire := testenv.StartWire(t, strings.TrimPrefix(server.URL, "http://"))
 	w := tr.watch(t, t.TempDir(), "--opa-url", "http://"+wire.Address, "--opa-cache-ttl-ms", "0")
 	w.Must(t, "emit", "--text", "the quetzal sleeps at noon", "--wait", "indexed")

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
-	"satchel/test/testenv"
+	"satchel/test/testenv/qdranttest"
 )
 
 func standStill(t *testing.T, tr *trial) {
@@ -40,7 +40,7 @@ func (w *watched) letters(t *testing.T, nc *nats.Conn, n int) {
 }
 
 func indexAway(t *testing.T, tr *trial) {
-	server := testenv.StartQdrantStandIn(t)
+	server := qdranttest.StartStandIn(t)
 	w := tr.watch(t, t.TempDir(), "--qdrant-url", server.URL)
 	w.Must(t, "emit", "--id", "n1", "--text", "the quetzal sleeps at noon", "--wait", "indexed")
 	w.all(t, false, "IndexBehind", "ErasureLate")

@@ -1,18 +1,18 @@
-// Package testenv starts the real servers that tests need, on loopback, and stops them.
+// Package testenv helps tests that use real servers on loopback: free ports, certificates, a
+// connection that a test may break, and satchel up itself.
 //
-// A test asks for a server by a function of its name, such as [Postgres], and is given a
-// place of its own in it: nothing that another test wrote is there. The packages of one
-// "go test" share a server. It ends by itself some seconds after the last process that
-// used it, however that ended.
+// Each server has a package below this one, so that a test binary links only the servers that it
+// uses. Open gives a test a place of its own in a server: nothing that another test wrote is there.
+// The packages of one "go test" share that server. It ends by itself some seconds after the last
+// process that used it. Start starts a server that one test may stop and kill.
 //
-// What a machine does not have is skipped with a reason; see package parts.
+// A test skips with a reason where the machine does not have a server; see package parts.
 package testenv
 
 import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"testing"
 )
@@ -45,13 +45,4 @@ func TooLongRaced(t testing.TB) {
 	if Raced {
 		t.Skip("computes for minutes under the race detector")
 	}
-}
-
-// lastLines returns the end of a log.
-func lastLines(path string) string {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	return string(raw[max(0, len(raw)-4000):])
 }

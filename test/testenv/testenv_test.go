@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
 )
 
 func TestAFreePortCanBeListenedOnWhileProcessesStart(t *testing.T) {
@@ -52,7 +53,7 @@ func TestPostgresIsFresh(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn, err := pgx.Connect(t.Context(), testenv.Postgres(t))
+			conn, err := pgx.Connect(t.Context(), postgrestest.Open(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +67,7 @@ func TestPostgresIsFresh(t *testing.T) {
 
 func TestPostgresServer(t *testing.T) {
 	t.Parallel()
-	p := testenv.StartPostgres(t)
+	p := postgrestest.Start(t)
 	p.Exec("CREATE TABLE kept (x int); INSERT INTO kept VALUES (7)")
 	p.Stop()
 	restore := p.Backup()

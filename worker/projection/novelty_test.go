@@ -22,7 +22,7 @@ import (
 	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
 )
 
 var staticOnce = sync.OnceValues(func() (model.Embedder, error) { return static.New() })
@@ -107,7 +107,7 @@ func (c *fold) state(t fataler) ([]schemas.Record, [32]byte) {
 
 func openItems(t *testing.T) items.Driver {
 	t.Helper()
-	db, err := sqlite.OpenItems(t.Context(), sqlite.ItemsConfig{Path: filepath.Join(t.TempDir(), "items.db")})
+	db, err := sqlite.OpenItems(t.Context(), sqlite.IndexConfig{Path: filepath.Join(t.TempDir(), "items.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestErasedItemsAreForgotten(t *testing.T) {
 // TestNoveltyIsTheSameOnPostgres folds one log with both drivers.
 func TestNoveltyIsTheSameOnPostgres(t *testing.T) {
 	t.Parallel()
-	db, err := postgres.OpenItems(t.Context(), postgres.ItemsConfig{URL: testenv.Postgres(t), Schema: "novelty", MaxConns: 4})
+	db, err := postgres.OpenItems(t.Context(), postgres.ItemsConfig{URL: postgrestest.Open(t), Schema: "novelty", MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

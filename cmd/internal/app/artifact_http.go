@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,9 +34,7 @@ func (n *Node) handleArtifact(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Content-Type", safeType(opened.MediaType))
 	name := opened.Name
-	if name == "" {
-		name = opened.SHA256
-	}
+	name = cmp.Or(name, opened.SHA256)
 	head.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("Content-Security-Policy", "sandbox; default-src 'none'")

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/memory"
 	"satchel/worker/projection"
 )
 
@@ -142,9 +144,9 @@ func mendOne(ctx context.Context, one *damage, p *projection.Projector, tenants 
 
 // snapshotDamage is told why a snapshot of an index could not be read or written. One that is
 // damaged is made anew.
-func (d *damages) snapshotDamage(index string, damaged error) func(tenant string, err error) {
+func (d *damages) snapshotDamage(index string) func(tenant string, err error) {
 	return func(tenant string, err error) {
-		if errors.Is(err, damaged) {
+		if errors.Is(err, memory.ErrDamaged) {
 			d.add(index, tenant, err, false)
 			return
 		}
@@ -182,10 +184,14 @@ func removeDB(path string) error {
 }
 
 // openIndex opens a file that can be made anew from the log. One that is damaged is removed
-// first. What shows as damaged later goes to late.
-func openIndex[T any](d *damages, index, path string, corrupt error, late func(*damagedError), open func(onCorrupt func(error)) (T, error)) (T, error) {
+// first, and what shows as damaged later is told. Without stores it is only looked at.
+func openIndex[T any](s *Stores, path string, corrupt error, open func(onCorrupt func(error)) (T, error)) (T, error) {
+	if s == nil {
+		return open(nil)
+	}
+	index := filepath.Base(path)
 	var once sync.Once
-	watch := func(err error) { once.Do(func() { late(&damagedError{index, path, err}) }) }
+	watch := func(err error) { once.Do(func() { s.tellLate(&damagedError{index, path, err}) }) }
 	db, err := open(watch)
 	if !errors.Is(err, corrupt) {
 		return db, err
@@ -194,7 +200,7 @@ func openIndex[T any](d *damages, index, path string, corrupt error, late func(*
 	if err := damaged.remove(); err != nil {
 		return db, err
 	}
-	d.add(index, "", errors.New(firstLine(err)), false)
+	s.damages.add(index, "", errors.New(firstLine(err)), false)
 	return open(watch)
 }
 

@@ -19,7 +19,7 @@ import (
 // RequireData refuses a folder that holds no log, so that what only looks makes none. A
 // log in a database says itself whether it can be reached.
 func (a *App) RequireData() error {
-	if a.DatabaseURL != "" {
+	if !a.LogInFolder() {
 		return nil
 	}
 	_, err := os.Stat(a.Path("log.db"))

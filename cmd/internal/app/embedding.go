@@ -64,7 +64,7 @@ func (m *Maker) close() error {
 type VectorTarget struct {
 	*Maker
 	index *vector.Vectors
-	erase erasable
+	kept  kept
 }
 
 // embedding is the side that serves and, while everything is embedded anew, the one that

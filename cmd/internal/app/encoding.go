@@ -295,14 +295,14 @@ func (e *embedding) projected(side *VectorTarget) vector.Index {
 
 // scrubBehind cleans an index that a reindexer fills, after an erasure; get may return nil when none does.
 func scrubBehind(store string, side *VectorTarget, shared bool, get func() *projection.Reindexer) erasure.Scrubber {
-	return erasure.Scrubber{Store: store, Shared: shared, Remaining: side.erase.remaining,
+	return erasure.Scrubber{Store: store, Shared: shared, Remaining: side.kept.remaining,
 		Scrub: func(ctx context.Context, sc scope.Scope) error {
 			if h := get(); h != nil {
 				if err := h.Forget(ctx, sc); err != nil {
 					return err
 				}
 			}
-			return side.erase.scrub(ctx, sc)
+			return side.kept.scrub(ctx, sc)
 		}}
 }
 

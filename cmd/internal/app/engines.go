@@ -48,7 +48,7 @@ func OpenEngines(ctx context.Context, by Embedders) (*Engines, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")})
+	db, err := sqlite.OpenItems(ctx, sqlite.IndexConfig{Path: filepath.Join(dir, "items.db")})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -93,7 +93,7 @@ func ClaimKey(ctx context.Context, driver eventlog.Driver, log *eventlog.Log, ke
 // foreign says why the folder's key is not that of the log; "" when nothing speaks against it,
 // and r.claimed then says whether the database names it.
 func (a *App) foreign(ctx context.Context, driver eventlog.Driver, r *Reading) (string, error) {
-	if a.DatabaseURL != "" {
+	if !a.LogInFolder() {
 		holder, err := eventlog.Marked(ctx, driver, keyMark)
 		if err != nil {
 			return "", err

@@ -15,7 +15,7 @@ func (a *App) OpenLog(ctx context.Context, f Fixed) (_ *eventlog.Log, verifierKe
 	if err := os.MkdirAll(a.Path("keys"), 0o700); err != nil {
 		return nil, "", fmt.Errorf("open data folder: %w", err)
 	}
-	if a.DatabaseURL == "" {
+	if a.LogInFolder() {
 		if err := a.checkKey(); err != nil {
 			return nil, "", err
 		}
@@ -35,13 +35,13 @@ func (a *App) OpenLog(ctx context.Context, f Fixed) (_ *eventlog.Log, verifierKe
 	if err := a.checkMoved(ctx, driver); err != nil {
 		return nil, "", err
 	}
-	if a.DatabaseURL != "" {
+	if !a.LogInFolder() {
 		if err := a.checkSharedKey(ctx, driver); err != nil {
 			return nil, "", err
 		}
 	}
 	log, key, err := a.SignedLog(driver, f)
-	if err != nil || a.DatabaseURL == "" {
+	if err != nil || a.LogInFolder() {
 		return log, key, err
 	}
 	own, err := ClaimKey(ctx, driver, log, key)

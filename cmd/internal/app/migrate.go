@@ -41,7 +41,7 @@ func (a *App) checkMigration(ctx context.Context, driver eventlog.Driver) error 
 	if err := a.checkRestore(ctx, driver); err != nil {
 		return err
 	}
-	if a.DatabaseURL == "" {
+	if a.LogInFolder() {
 		where, err := os.ReadFile(a.Path(MovedFile))
 		if errors.Is(err, os.ErrNotExist) {
 			return nil
@@ -61,7 +61,7 @@ func (a *App) checkMigration(ctx context.Context, driver eventlog.Driver) error 
 // checkMoved refuses a database that holds less than the log of the folder that was migrated:
 // somebody went on with the folder's log, and migrate brings the rest over.
 func (a *App) checkMoved(ctx context.Context, driver eventlog.Driver) error {
-	if a.Migrating || a.DatabaseURL == "" {
+	if a.Migrating || a.LogInFolder() {
 		return nil
 	}
 	path := a.Path("log.db")

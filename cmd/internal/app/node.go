@@ -376,7 +376,7 @@ func (n *Node) openFlows(ctx context.Context, cfg *worker.Config) (err error) {
 // join shares the work with the other processes over the same NATS and database; nil
 // when there can be none.
 func (a *App) join(ctx context.Context, n *Node, logger *slog.Logger) (transport.Membership, error) {
-	if a.NATSURL == "" || a.DatabaseURL == "" {
+	if a.NATSURL == "" || !a.drivers().log.shared {
 		return nil, nil
 	}
 	m, err := jetstream.Join(ctx, n.NC, jetstream.MembershipConfig{Log: logger})

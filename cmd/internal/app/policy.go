@@ -2,14 +2,10 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
-	"satchel/pipeline/store/sqlite"
 	"satchel/policies"
 	"satchel/policies/opa"
 	"satchel/policies/rego"
@@ -50,23 +46,15 @@ func (d *DecisionPoint) Explain(ctx context.Context, s scope.Scope, r policies.R
 
 // StoredItem reads an item from the items in the data folder or the database.
 func (a *App) StoredItem(ctx context.Context, s scope.Scope, id string) (*schemas.Record, error) {
-	var db itemStore
-	var opened Stores
-	var err error
-	if path := a.Path("index", "items.db"); a.DatabaseURL != "" {
-		db, err = a.openItems(ctx, &opened, 0)
-	} else if _, missing := os.Stat(path); missing != nil { // a look makes no store
-		return nil, config.Usagef("no items in %s: %v", a.Dir, missing)
-	} else if local, failed := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: path}); failed == nil {
-		db, opened.Items = local, items.New(local)
-	} else {
-		err = fmt.Errorf("open items: %w", failed)
+	if err := a.noItems(); err != nil { // a look makes no store
+		return nil, config.Usagef("no items in %s: %v", a.Dir, err)
 	}
+	var records []schemas.Record
+	err := a.readItems(ctx, func(stored *items.Items) (err error) {
+		records, err = stored.Get(ctx, s, []string{id})
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	records, err := opened.Items.Get(ctx, s, []string{id})
-	if err = errors.Join(err, db.Close()); err != nil {
 		return nil, err
 	}
 	if len(records) == 0 {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -101,9 +102,7 @@ func (r *ranking) read(path string, known map[string]rank.Profile) error {
 	builtIn := maps.Clone(known)
 	for _, name := range slices.Sorted(maps.Keys(f.Profiles)) {
 		spec := f.Profiles[name]
-		if spec.Base == "" {
-			spec.Base = rank.ProfileDefault
-		}
+		spec.Base = cmp.Or(spec.Base, rank.ProfileDefault)
 		base, ok := builtIn[spec.Base]
 		if !ok {
 			return config.Usagef("ranking profiles %s: profile %q: base %q is none of %v", path, name, spec.Base, slices.Sorted(maps.Keys(builtIn)))

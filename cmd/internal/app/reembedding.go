@@ -14,7 +14,8 @@ import (
 	"slices"
 
 	"satchel/pipeline/scope"
-	vectormem "satchel/pipeline/store/memory"
+	"satchel/pipeline/store/memory"
+	"satchel/pipeline/store/vector"
 	"satchel/worker/erasure"
 	"satchel/worker/projection"
 )
@@ -76,8 +77,8 @@ func folderOf(model string) string {
 
 // openSides opens the index of every model that is open. A model that did not serve until
 // now has a folder of its own, until it serves; folders of others are removed.
-func (a *App) openSides(ctx context.Context, s *Stores, memory int64, logger *slog.Logger) error {
-	onError := s.damages.snapshotDamage("vector", vectormem.ErrDamaged)
+func (a *App) openSides(ctx context.Context, s *Stores, bytes int64, logger *slog.Logger) error {
+	onError := s.damages.snapshotDamage("vector")
 	was, err := a.readServing()
 	if err != nil {
 		return err
@@ -109,14 +110,17 @@ func (a *App) openSides(ctx context.Context, s *Stores, memory int64, logger *sl
 			every = 1000 // what is lost costs more than with the table
 			told = func(tenant string, err error) {
 				logger.Warn("the encoder's vectors", "tenant", tenant, "error", err)
-				if errors.Is(err, vectormem.ErrDamaged) { // the table serves, until they are made anew
+				if errors.Is(err, memory.ErrDamaged) { // the table serves, until they are made anew
 					e.reindexer.LookAgain()
 				}
 			}
 		}
-		if err := a.openVector(ctx, s, side, folders[i], memory/int64(len(folders)), every, told); err != nil {
+		x, k, err := openStore(ctx, a, a.drivers().vector, opening{stores: s, name: folders[i], memory: bytes / int64(len(folders)), onError: told,
+			contents: side.contents(), dimensions: side.Model().Dimensions, every: every})
+		if err != nil {
 			return err
 		}
+		side.index, side.kept = vector.New(x), k
 	}
 	s.Vector = servingIndex{s.Embedder}
 	if s.Embedder.encoding != nil {
@@ -197,13 +201,19 @@ func (r *reembedding) run(ctx context.Context, a *App, n *Node, logger *slog.Log
 
 // scrubSides cleans the indexes after an erasure: of the side that serves no more all
 // is removed, and what the one being filled has of it is taken out.
-func (s *Stores) scrubSides(reindexer func() *projection.Reindexer) []erasure.Scrubber {
-	first := erasure.Scrubber{Store: "vector", Shared: s.shared.Vector, Remaining: s.Embedder.first.erase.remaining,
+func (s *Stores) scrubSides() []erasure.Scrubber {
+	reindexer := func() *projection.Reindexer {
+		if s.reindexer == nil {
+			return nil
+		}
+		return s.reindexer()
+	}
+	first := erasure.Scrubber{Store: "vector", Shared: s.shared.Vector, Remaining: s.Embedder.first.kept.remaining,
 		Scrub: func(ctx context.Context, sc scope.Scope) error {
 			if s.Embedder.now.Load() != s.Embedder.first {
 				return s.Embedder.first.index.Reset(ctx, sc)
 			}
-			return s.Embedder.first.erase.scrub(ctx, sc)
+			return s.Embedder.first.kept.scrub(ctx, sc)
 		}}
 	all := []erasure.Scrubber{first}
 	if next := s.Embedder.next; next != nil {

@@ -23,7 +23,7 @@ var errRestore = errors.New("a restore was interrupted, and the log is not whole
 
 // checkRestore refuses a log in a database that is not yet whole. LogDriver refuses one in the folder.
 func (a *App) checkRestore(ctx context.Context, driver eventlog.Driver) error {
-	if a.DatabaseURL == "" {
+	if a.LogInFolder() {
 		return nil
 	}
 	word, err := eventlog.Marked(ctx, driver, restoreMark)
@@ -36,7 +36,7 @@ func (a *App) checkRestore(ctx context.Context, driver eventlog.Driver) error {
 // BeginRestore makes sure that there is no log yet, removes what an interrupted restore left, marks the
 // log as not yet whole and opens its database. The caller has locked the data folder.
 func (a *App) BeginRestore(ctx context.Context) (_ eventlog.Driver, err error) {
-	if a.DatabaseURL == "" {
+	if a.LogInFolder() {
 		return a.beginFolder(ctx)
 	}
 	driver, err := a.LogDriver(ctx)
@@ -96,7 +96,7 @@ func (a *App) restoring() bool {
 // RequireEmpty refuses a data folder that holds a log or what is made of one. Keys, kept heads and
 // lists of erasures may be there.
 func (a *App) RequireEmpty() error {
-	if a.DatabaseURL != "" || a.restoring() {
+	if !a.LogInFolder() || a.restoring() {
 		return nil
 	}
 	return a.requireNone(append(restoredFiles(), MovedFile, filepath.Join("streams", "jetstream")))
@@ -125,9 +125,9 @@ func (a *App) clearRestored() error {
 // The mark then stays where artifacts were restored, and in a database: the next restore begins anew there.
 func (a *App) EndRestore(ctx context.Context, driver eventlog.Driver, failed error) error {
 	switch {
-	case a.DatabaseURL != "" && failed == nil:
+	case !a.LogInFolder() && failed == nil:
 		return eventlog.Mark(ctx, driver, restoreMark, "")
-	case a.DatabaseURL != "":
+	case !a.LogInFolder():
 		return nil
 	case failed != nil:
 		if err := a.clearRestored(); err != nil {

@@ -73,7 +73,7 @@ func (a *App) eraseAgain(ctx context.Context, s *Stores, clock func() time.Time,
 		if err != nil {
 			return DamagedList(err)
 		}
-		if again == 0 || a.DatabaseURL != "" {
+		if again == 0 || a.drivers().items.shared {
 			continue
 		}
 		if err := a.RebuildIndexes(ctx, s, sc); err != nil {

@@ -11,8 +11,6 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/items"
-	"satchel/pipeline/store/postgres"
-	"satchel/pipeline/store/sqlite"
 )
 
 // The states of a tenant.
@@ -41,23 +39,24 @@ func (a *App) ReadTenants(ctx context.Context, log *eventlog.Log) (list []Tenant
 	if err != nil {
 		return nil, err
 	}
-	stored, err := a.readItems(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, stored.Close()) }()
-	list = make([]Tenant, len(names))
-	for i, name := range names {
-		list[i].Tenant = name
-		s, err := scope.System(name)
-		if err != nil {
-			return nil, err
+	look := func(stored *items.Items) error {
+		list = make([]Tenant, len(names))
+		for i, name := range names {
+			list[i].Tenant = name
+			s, err := scope.System(name)
+			if err != nil {
+				return err
+			}
+			if err := list[i].read(ctx, s, log, stored); err != nil {
+				return fmt.Errorf("read tenant %q: %w", name, err)
+			}
 		}
-		if err := list[i].read(ctx, s, log, stored.Items); err != nil {
-			return nil, fmt.Errorf("read tenant %q: %w", name, err)
-		}
+		return nil
 	}
-	return list, nil
+	if errors.Is(a.noItems(), fs.ErrNotExist) {
+		return list, look(nil)
+	}
+	return list, a.readItems(ctx, look)
 }
 
 // read fills in what log and items say; damage is a state, not an error.
@@ -106,30 +105,22 @@ func (t *Tenant) read(ctx context.Context, s scope.Scope, log *eventlog.Log, sto
 	return nil
 }
 
-// readItems opens the items to look at them; Items is nil where none were made yet. The caller must close them.
-func (a *App) readItems(ctx context.Context) (*storedItems, error) {
-	if a.DatabaseURL != "" {
-		db, err := postgres.OpenItems(ctx, postgres.ItemsConfig{URL: a.DatabaseURL, Schema: a.schema("items"), MaxConns: a.DatabaseConns})
-		if err != nil {
-			return nil, unusable(err, postgres.ErrUnusable)
-		}
-		return &storedItems{items.NewShared(db), db.Close}, nil
+// noItems says why there are no items to look at in the data folder, nil when there are, or on a server.
+func (a *App) noItems() error {
+	if !a.drivers().items.inDir {
+		return nil
 	}
-	path := a.Path("index", "items.db")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return &storedItems{Close: func() error { return nil }}, nil
-	}
-	db, err := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: path, MemoryBytes: int64(a.MemoryMB) << 20 / 8})
-	if err != nil {
-		return nil, fmt.Errorf("open items: %w", err)
-	}
-	return &storedItems{items.NewShared(db), db.Close}, nil
+	_, err := os.Stat(a.Path("index", "items.db"))
+	return err
 }
 
-// storedItems are the items, open to look at them.
-type storedItems struct {
-	*items.Items
-	Close func() error
+// readItems calls look with the items, as they are.
+func (a *App) readItems(ctx context.Context, look func(*items.Items) error) error {
+	db, k, err := a.drivers().items.open(ctx, a, opening{memory: int64(a.MemoryMB) << 20 / 8})
+	if err != nil {
+		return err
+	}
+	return errors.Join(look(items.NewShared(db)), k.close())
 }
 
 // AwaitIndexed waits until a tenant's log has at least so many entries and the indexes have all that it has then. It

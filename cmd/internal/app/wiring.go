@@ -18,6 +18,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/items"
+	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
 	"satchel/policies"
@@ -37,8 +38,8 @@ type Fixed struct {
 type Stores struct {
 	Log       *eventlog.Log
 	Items     *items.Items
-	Keyword   keywordIndex
-	Private   keywordIndex // whole texts of items that policy shows in part
+	Keyword   keyword.Index
+	Private   keyword.Index // whole texts of items that policy shows in part
 	Vector    servingIndex
 	Graph     *graph.Graph
 	Embedder  *embedding
@@ -47,9 +48,8 @@ type Stores struct {
 	grants    *policies.Registry // of trust
 	scrub     []erasure.Scrubber
 	evict     []func(ctx context.Context, s scope.Scope) error // put a tenant out of memory
-	erase     struct{ graph erasable }
-	reindexer func() *projection.Reindexer // fills the next model's vectors; nil: none does
-	shared    projection.Shared            // which of them are on servers
+	reindexer func() *projection.Reindexer                     // fills the next model's vectors; nil: none does
+	shared    projection.Shared                                // which of them are on servers
 
 	damages *damages
 	checks  []func(ctx context.Context) error // look for damage in a whole file
@@ -78,7 +78,9 @@ func (s *Stores) tellLate(damaged *damagedError) {
 
 // OpenStores opens the log and every index.
 func (a *App) OpenStores(ctx context.Context, f Fixed, logger *slog.Logger) (*Stores, error) {
-	s := &Stores{tokens: &token.Registry{}, damages: newDamages(logger), late: make(chan *damagedError, 1), shared: projection.Shared{Items: a.DatabaseURL != "", Keyword: a.Keyword == "postgres", Vector: a.QdrantURL != "", Graph: a.Neo4jURL != ""}}
+	d := a.drivers()
+	s := &Stores{tokens: &token.Registry{}, damages: newDamages(logger), late: make(chan *damagedError, 1),
+		shared: projection.Shared{Items: d.items.shared, Keyword: d.keyword.shared, Vector: d.vector.shared, Graph: d.graph.shared}}
 	fail := func(err error) (*Stores, error) { return nil, errors.Join(err, s.Close()) }
 	if err := os.MkdirAll(a.Path("index"), 0o700); err != nil {
 		return nil, fmt.Errorf("open data folder: %w", err)
@@ -99,55 +101,65 @@ func (a *App) OpenStores(ctx context.Context, f Fixed, logger *slog.Logger) (*St
 		return fail(err)
 	}
 	memory := int64(a.MemoryMB) << 20
-	itemDB, err := a.openItems(ctx, s, memory)
+	itemDB, keptItems, err := openStore(ctx, a, d.items, opening{stores: s, memory: memory / 8})
 	if err != nil {
 		return fail(err)
 	}
-	s.closers = append(s.closers, itemDB.Close)
-	if err := a.openGraph(ctx, s, memory/8); err != nil {
+	s.Items = items.NewWithCache(itemDB, memory/10)
+	if d.items.shared {
+		s.Items = items.NewShared(itemDB)
+	}
+	graphs, keptGraph, err := openStore(ctx, a, d.graph, opening{stores: s, memory: memory / 8})
+	if err != nil {
 		return fail(err)
 	}
-	for _, one := range []struct {
-		index  *keywordIndex
-		name   string
-		memory int64
-	}{{&s.Keyword, "keyword", memory / 16 * 5}, {&s.Private, "private", memory / 16}} {
-		if *one.index, err = a.openKeyword(ctx, s, one.name, one.memory); err != nil {
-			return fail(err)
-		}
-		s.closers = append(s.closers, (*one.index).Close)
+	s.Graph = graph.New(graphs)
+	openKeyword := func(name string, memory int64) (keyword.Index, kept, error) {
+		return openStore(ctx, a, d.keyword, opening{stores: s, name: name, memory: memory, onError: s.damages.snapshotDamage(name)})
+	}
+	var keptKeyword, keptPrivate kept
+	if s.Keyword, keptKeyword, err = openKeyword("keyword", memory/16*5); err != nil {
+		return fail(err)
+	}
+	if s.Private, keptPrivate, err = openKeyword("private", memory/16); err != nil {
+		return fail(err)
 	}
 	if err := a.openSides(ctx, s, memory/8*3, logger); err != nil {
 		return fail(err)
 	}
-	s.scrub = append(s.scrubbers(itemDB.Scrub), s.Embedder.scrubbers()...)
+	keptItems.remaining = func(ctx context.Context, sc scope.Scope, ids []string) (int, error) {
+		left, err := s.Items.Get(ctx, sc, ids)
+		return len(left), err
+	}
+	s.scrub = append(s.scrubSides(),
+		erasure.Scrubber{Store: "log", Scrub: wholly(s.Log.Scrub), Shared: d.log.shared},
+		keptItems.scrubber("items", d.items.shared),
+		keptKeyword.scrubber("keyword", d.keyword.shared),
+		keptPrivate.scrubber("private keyword", d.keyword.shared),
+		keptGraph.scrubber("graph", d.graph.shared))
+	s.scrub = append(s.scrub, s.Embedder.scrubbers()...)
 	return s, nil
 }
 
-// scrubbers lists what an erasure has to clean, and how it is checked.
-func (s *Stores) scrubbers(items func(context.Context) error) []erasure.Scrubber {
-	whole := func(scrub func(context.Context) error) func(context.Context, scope.Scope) error {
-		return func(ctx context.Context, _ scope.Scope) error { return scrub(ctx) }
+// openStore opens a store by its driver and notes what the process does with it.
+func openStore[P any](ctx context.Context, a *App, d driver[P], o opening) (P, kept, error) {
+	x, k, err := d.open(ctx, a, o)
+	if err != nil {
+		return x, k, err
 	}
-	graph := s.erase.graph.scrubber("graph")
-	graph.Shared = s.shared.Graph
-	reindexer := func() *projection.Reindexer {
-		if s.reindexer == nil {
-			return nil
-		}
-		return s.reindexer()
+	o.stores.closers = append(o.stores.closers, k.close)
+	if k.evict != nil {
+		o.stores.evict = append(o.stores.evict, k.evict)
 	}
-	return append(s.scrubSides(reindexer), []erasure.Scrubber{
-		{Store: "log", Scrub: whole(s.Log.Scrub), Shared: s.shared.Items},
-		{Store: "items", Scrub: whole(items), Shared: s.shared.Items,
-			Remaining: func(ctx context.Context, sc scope.Scope, ids []string) (int, error) {
-				left, err := s.Items.Get(ctx, sc, ids)
-				return len(left), err
-			}},
-		{Store: "keyword", Scrub: s.Keyword.Scrub, Remaining: s.Keyword.Remaining, Shared: s.shared.Keyword},
-		{Store: "private keyword", Scrub: s.Private.Scrub, Remaining: s.Private.Remaining, Shared: s.shared.Keyword},
-		graph,
-	}...)
+	if k.check != nil {
+		o.stores.checks = append(o.stores.checks, k.check)
+	}
+	return x, k, nil
+}
+
+// scrubber is how a store is cleaned after an erasure.
+func (k kept) scrubber(store string, shared bool) erasure.Scrubber {
+	return erasure.Scrubber{Store: store, Scrub: k.scrub, Remaining: k.remaining, Shared: shared}
 }
 
 // Projector brings the indexes up to the log outside a running worker.

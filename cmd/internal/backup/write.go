@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -85,9 +86,7 @@ func Write(ctx context.Context, dir string, src Source, o Options) (_ Summary, e
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Rows == 0 {
-		o.Rows = segmentRows
-	}
+	o.Rows = cmp.Or(o.Rows, segmentRows)
 	w := &writer{src: src, o: o, dir: dir, former: &Manifest{}}
 	former, err := readManifest(dir, src.Verifier) // what cannot be read may be the backup of another log
 	if err != nil && !errors.Is(err, ErrNone) {

@@ -133,7 +133,7 @@ func (c *Restore) restore(ctx context.Context, target *app.App, from *backup.Bac
 	if t.Log, _, err = target.SignedLog(t.Driver, app.Fixed{}); err != nil {
 		return nil, errors.Join(err, t.Driver.Close())
 	}
-	if target.DatabaseURL != "" {
+	if !target.LogInFolder() {
 		own, err := app.ClaimKey(ctx, t.Driver, t.Log, key)
 		if err == nil && !own {
 			err = config.Usagef("the database names another key for its log: name an empty database, or another SATCHEL_DATABASE_SCHEMA")

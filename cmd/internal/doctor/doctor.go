@@ -128,10 +128,7 @@ func checkDurability(ctx context.Context, a *app.App) []app.Finding {
 	if a.NATSURL != "" {
 		accepted = a.CheckNATS(ctx)
 	}
-	if a.DatabaseURL != "" {
-		return append(accepted, a.CheckDatabase(ctx))
-	}
-	return append(accepted, reportPassed("logged survives", "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"))
+	return append(accepted, a.CheckLogged(ctx))
 }
 
 func checkRunning(ctx context.Context, a *app.App) app.Finding {
@@ -192,7 +189,7 @@ func checkLog(ctx context.Context, a *app.App) []app.Finding {
 		return []app.Finding{reportFailed("log", "%v", err)}
 	}
 	var list []app.Finding
-	if a.DatabaseURL != "" && log.Unkeyed == "" {
+	if !a.LogInFolder() && log.Unkeyed == "" {
 		detail := "the log in the database names this folder's key"
 		if !log.Claimed {
 			detail = "the log in the database names no key yet; the first worker that opens it claims it"

@@ -269,7 +269,7 @@ type documentsRead struct {
 // heldDocuments returns the items of documents that the log has, by id; false when this machine does not have the log
 // of the node that answers.
 func heldDocuments(ctx context.Context, a *app.App, head *schemas.HeadReply) (map[string]heldItem, bool, error) {
-	if a.DatabaseURL == "" {
+	if a.LogInFolder() {
 		if _, err := os.Stat(a.Path("log.db")); errors.Is(err, fs.ErrNotExist) {
 			return nil, false, nil
 		}

@@ -12,7 +12,7 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/testenv/natsclient"
 )
 
 // TestWhatIsNotFoundAtOnceIsAskedForAgain: an event that the log has, and of which it does not say so in time, is
@@ -26,7 +26,7 @@ func TestWhatIsNotFoundAtOnceIsAskedForAgain(t *testing.T) {
 	must(t, err)
 	t.Cleanup(nc.Close)
 	late := &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "not in time"}
-	testenv.Respond(t, nc, "log.v1.main.receipt", func(body []byte) (any, *schemas.Error) {
+	natsclient.Respond(t, nc, "log.v1.main.receipt", func(body []byte) (any, *schemas.Error) {
 		var req schemas.ReceiptRequest
 		if err := json.Unmarshal(body, &req); err != nil || req.ID != "e3" {
 			return nil, late
@@ -34,7 +34,7 @@ func TestWhatIsNotFoundAtOnceIsAskedForAgain(t *testing.T) {
 		return schemas.Receipt{Level: schemas.ReceiptLogged, Position: 3}, nil
 	})
 	puts := 0
-	testenv.Respond(t, nc, "mem.v1.main.put", func([]byte) (any, *schemas.Error) {
+	natsclient.Respond(t, nc, "mem.v1.main.put", func([]byte) (any, *schemas.Error) {
 		if puts++; puts == 1 {
 			return nil, &schemas.Error{Code: schemas.CodeStorage, Message: "the log is busy"}
 		}

@@ -14,7 +14,7 @@ import (
 	"satchel/emitters/gateway"
 	"satchel/emitters/gateway/oidc"
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/testenv/oidctest"
 )
 
 // A link opens one session, within a minute, by its button alone.
@@ -125,7 +125,7 @@ func TestSessionsEnd(t *testing.T) {
 // that does not answer.
 func TestASessionOfAJSONWebToken(t *testing.T) {
 	t.Parallel()
-	issuer := testenv.NewIssuer(t)
+	issuer := oidctest.NewIssuer(t)
 	issuer.Publish(t, "key", jose.ES256)
 	issuer.Publish(t, "next", jose.ES256)
 	const audience = "https://memory.example.com/mcp"

@@ -20,7 +20,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"satchel/emitters/gateway/oidc"
-	"satchel/test/testenv"
+	"satchel/test/testenv/oidctest"
 )
 
 const audience = "https://memory.example.com/mcp"
@@ -29,7 +29,7 @@ var began = time.Date(2026, 3, 3, 10, 0, 0, 0, time.UTC)
 
 // world is an issuer with a key of RSA and one of an elliptic curve, and a verifier whose clock is now.
 type world struct {
-	*testenv.Issuer
+	*oidctest.Issuer
 	*oidc.Verifier
 	mu   sync.Mutex
 	now  time.Time
@@ -38,7 +38,7 @@ type world struct {
 
 func setup(t *testing.T, change ...func(*oidc.Config)) *world {
 	t.Helper()
-	w := &world{Issuer: testenv.NewIssuer(t), now: began}
+	w := &world{Issuer: oidctest.NewIssuer(t), now: began}
 	w.Publish(t, "rsa", jose.RS256)
 	w.Publish(t, "ec", jose.ES256)
 	cfg := oidc.Config{Issuer: w.URL, Audience: audience, TenantClaim: "satchel_tenant",
@@ -162,7 +162,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	secret := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	for _, raw := range [][]byte{secret, der} {
 		key := jose.JSONWebKey{Key: raw, KeyID: "public", Algorithm: "HS256"}
-		token := testenv.SignJWT(t, key, w.claims(nil), nil)
+		token := oidctest.SignJWT(t, key, w.claims(nil), nil)
 		w.want(t, "HS256 with the public key", token, oidc.ErrInvalid, "allowed algorithm")
 	}
 	for _, none := range []string{"none", "None", "NONE", ""} {
@@ -184,20 +184,20 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		public := jose.JSONWebKey{Key: mine.Public(), KeyID: id, Algorithm: "RS256"}
 		for name, header := range map[string]map[string]any{"alone": nil, "jwk": {"jwk": public},
 			"jku": {"jku": rogue.URL}, "x5u": {"x5u": rogue.URL}, "crit": {"crit": []string{"exp"}}} {
-			w.want(t, "kid "+id+" with "+name, testenv.SignJWT(t, key, w.claims(nil), header), oidc.ErrInvalid, "it ")
+			w.want(t, "kid "+id+" with "+name, oidctest.SignJWT(t, key, w.claims(nil), header), oidc.ErrInvalid, "it ")
 		}
 	}
-	w.want(t, "without a kid among three keys", testenv.SignJWT(t, own, w.claims(nil), nil), oidc.ErrInvalid, "does not publish")
+	w.want(t, "without a kid among three keys", oidctest.SignJWT(t, own, w.claims(nil), nil), oidc.ErrInvalid, "does not publish")
 	parts := strings.Split(w.Sign(t, "ec", w.claims(nil)), ".")
 	parts[1] = segment(t, w.claims(map[string]any{"satchel_tenant": "other"}))
 	w.want(t, "claims that were changed", strings.Join(parts, "."), oidc.ErrInvalid, "signature")
 	own.KeyID = "rsa"
-	logout := testenv.SignJWT(t, own, w.claims(nil), map[string]any{"typ": "logout+jwt"})
-	number := testenv.SignJWT(t, own, w.claims(nil), map[string]any{"typ": 7})
+	logout := oidctest.SignJWT(t, own, w.claims(nil), map[string]any{"typ": "logout+jwt"})
+	number := oidctest.SignJWT(t, own, w.claims(nil), map[string]any{"typ": 7})
 	w.want(t, "a type that is not for access", logout, oidc.ErrInvalid, "not for access")
 	w.want(t, "a type that is no text", number, oidc.ErrInvalid, "")
 	own.Algorithm = "PS256"
-	w.want(t, "another algorithm", testenv.SignJWT(t, own, w.claims(nil), nil), oidc.ErrInvalid, "allowed algorithm")
+	w.want(t, "another algorithm", oidctest.SignJWT(t, own, w.claims(nil), nil), oidc.ErrInvalid, "allowed algorithm")
 	if w.Reads() > 1 {
 		t.Errorf("the issuer was read %d times in a moment", w.Reads())
 	}
@@ -318,7 +318,7 @@ func TestWhoSaysWhereTheKeysAre(t *testing.T) {
 
 // No token ends the process, or is taken without a signature.
 func FuzzVerify(f *testing.F) {
-	issuer := testenv.NewIssuer(f)
+	issuer := oidctest.NewIssuer(f)
 	issuer.Publish(f, "ec", jose.ES256)
 	v, err := oidc.New(oidc.Config{Issuer: issuer.URL, Audience: audience, Tenant: "main", HTTP: issuer.Client})
 	if err != nil {

@@ -6,6 +6,7 @@ package sqlitefile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
@@ -152,9 +153,7 @@ func unused(page int, data []byte) []byte {
 	}
 	from := at + head + 2*int(binary.BigEndian.Uint16(data[at+3:]))
 	to := int(binary.BigEndian.Uint16(data[at+5:]))
-	if to == 0 {
-		to = 1 << 16
-	}
+	to = cmp.Or(to, 1<<16)
 	if from >= to || to > len(data) {
 		return nil
 	}

@@ -92,7 +92,7 @@ func open(t testing.TB, change func(*roles.Config)) *world {
 func openIndexes(t testing.TB, dir string) projection.Stores {
 	t.Helper()
 	ctx := context.Background()
-	idb, err := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")})
+	idb, err := sqlite.OpenItems(ctx, sqlite.IndexConfig{Path: filepath.Join(dir, "items.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, idb.Close()) })
 	kw, err := memory.OpenKeyword(memory.KeywordConfig{})
@@ -103,7 +103,7 @@ func openIndexes(t testing.TB, dir string) projection.Stores {
 	vec, err := memory.OpenVector(memory.VectorConfig{Model: embedder.Model().String()})
 	must(t, err)
 	t.Cleanup(func() { must(t, vec.Close()) })
-	gdb, err := sqlite.OpenGraph(ctx, sqlite.GraphConfig{Path: filepath.Join(dir, "graph.db")})
+	gdb, err := sqlite.OpenGraph(ctx, sqlite.IndexConfig{Path: filepath.Join(dir, "graph.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, gdb.Close()) })
 	return projection.Stores{Items: items.New(idb), Keyword: kw, Vector: vector.New(vec), Graph: graph.New(gdb)}

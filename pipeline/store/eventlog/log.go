@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -96,9 +97,7 @@ func New(cfg Config) (*Log, error) {
 	if l.rand == nil {
 		l.rand = rand.Reader
 	}
-	if l.origin == "" {
-		l.origin = legacyOrigin
-	}
+	l.origin = cmp.Or(l.origin, legacyOrigin)
 	if l.group <= 0 {
 		l.group = 4096
 	}

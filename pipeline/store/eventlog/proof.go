@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -125,9 +126,7 @@ func (l *Log) prove(ctx context.Context, s scope.Scope, size int64, fn func(r tl
 		if err != nil {
 			return err
 		}
-		if size == 0 {
-			size = h.Size
-		}
+		size = cmp.Or(size, h.Size)
 		if size < 0 || size > h.Size {
 			return fmt.Errorf("prove for size %d in a log of %d: %w", size, h.Size, ErrNotFound)
 		}

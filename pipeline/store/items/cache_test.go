@@ -20,7 +20,7 @@ func TestCacheFollows(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "items.db")
 	open := func() (*sqlite.Items, *items.Items) {
-		db, err := sqlite.OpenItems(t.Context(), sqlite.ItemsConfig{Path: path})
+		db, err := sqlite.OpenItems(t.Context(), sqlite.IndexConfig{Path: path})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,22 +60,12 @@ type KeywordConfig struct {
 }
 
 func (c *KeywordConfig) defaults() {
-	if c.SnapshotEvery == 0 {
-		c.SnapshotEvery = 100_000
-	}
-	if c.K1 == 0 {
-		c.K1 = 1.2
-	}
-	if c.B == 0 {
-		c.B = .75
-	}
+	c.SnapshotEvery = cmp.Or(c.SnapshotEvery, 100_000)
+	c.K1 = cmp.Or(c.K1, 1.2)
+	c.B = cmp.Or(c.B, .75)
 	c.B = max(c.B, 0)
-	if c.CommonShare == 0 {
-		c.CommonShare = .1
-	}
-	if c.CommonFrom == 0 {
-		c.CommonFrom = 50_000
-	}
+	c.CommonShare = cmp.Or(c.CommonShare, .1)
+	c.CommonFrom = cmp.Or(c.CommonFrom, 50_000)
 	if c.OnError == nil {
 		c.OnError = func(string, error) {}
 	}
@@ -97,8 +88,8 @@ func (c *KeywordConfig) Validate() error {
 
 // Keyword is a keyword.Index. It is safe for concurrent use.
 type Keyword struct {
+	*sharedIndex[*keywordState, keyword.Change]
 	cfg     KeywordConfig
-	mem     *sharedIndex[*keywordState, keyword.Change]
 	scratch sync.Pool
 }
 
@@ -113,42 +104,25 @@ func OpenKeyword(cfg KeywordConfig) (*Keyword, error) {
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
 	cfg.defaults()
-	mem, err := openShared(sharedConfig[*keywordState, keyword.Change]{
-		Name: "keyword", Dir: cfg.Dir, Ext: ".kw", Kind: fmt.Sprint("keyword ", keyword.Version), MemoryBytes: cfg.MemoryBytes, SnapshotEvery: cfg.SnapshotEvery,
+	shared, err := openShared(sharedConfig[*keywordState, keyword.Change]{
+		Name: "keyword", Named: true, Dir: cfg.Dir, Ext: ".kw", Kind: fmt.Sprint("keyword ", keyword.Version), MemoryBytes: cfg.MemoryBytes, SnapshotEvery: cfg.SnapshotEvery,
 		New: newKeywordState, Position: func(c *keyword.Change) int64 { return c.Position },
 		Encode: encodeState, Decode: readKeyword, OnError: cfg.OnError, Closed: ErrKeywordClosed, Lost: ErrKeywordLost,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
-	x := &Keyword{cfg: cfg, mem: mem}
+	x := &Keyword{sharedIndex: shared, cfg: cfg}
 	x.scratch.New = func() any { return &scratch{seen: map[uint32]int{}} }
 	return x, nil
 }
 
-// Close waits for calls under way, writes the snapshots that are not current and
-// releases the memory. Further calls return ErrClosed.
-func (x *Keyword) Close() error { return x.mem.Close() }
-
 // Apply adds and removes documents. See keyword.Index.
 func (x *Keyword) Apply(ctx context.Context, s scope.Scope, changes []keyword.Change, upTo int64) error {
-	err := inOrder(changes, upTo)
-	if err == nil {
-		err = x.mem.Apply(ctx, s, changes, upTo)
+	if err := inOrder(changes, upTo); err != nil {
+		return fmt.Errorf("apply keyword changes: %w", err)
 	}
-	return failed("apply keyword changes", err)
-}
-
-// Evict puts a tenant out of memory that nobody uses; it is loaded again when it is asked for.
-func (x *Keyword) Evict(_ context.Context, s scope.Scope) error {
-	return failed("evict keywords", x.mem.Evict(s))
-}
-
-// Checkpoint returns the position up to which changes are in the index, 0 for none. A tenant
-// that is not in memory stays out of it. After ErrLost it has to be called before Apply.
-func (x *Keyword) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
-	at, err := x.mem.Checkpoint(ctx, s)
-	return at, failed("read keyword checkpoint", err)
+	return x.sharedIndex.Apply(ctx, s, changes, upTo)
 }
 
 // Search returns the best hits. See keyword.Index.
@@ -213,43 +187,13 @@ func (x *Keyword) ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query
 
 // view calls fn with the tenant's state, which stays as it is meanwhile.
 func (x *Keyword) view(ctx context.Context, s scope.Scope, fn func(*keywordState, *scratch) error) error {
-	t, err := x.mem.Acquire(ctx, s)
+	t, err := x.acquire(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer x.mem.Release(t)
+	defer x.release(t)
 	sc := x.scratch.Get().(*scratch)
 	defer x.scratch.Put(sc)
 	defer t.RUnlock()
 	return fn(t.RLock(), sc)
-}
-
-// Digest returns the SHA-256 of the tenant's documents: see state.Digest for its preimage.
-func (x *Keyword) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
-	sum, err := x.mem.Digest(ctx, s)
-	return sum, failed("digest keywords", err)
-}
-
-// Remaining counts which of the items the index holds; an erasure asks it.
-func (x *Keyword) Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error) {
-	n, err := x.mem.Remaining(ctx, s, ids)
-	return n, failed(fmt.Sprintf("count what is left of %d items", len(ids)), err)
-}
-
-// Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
-func (x *Keyword) Reset(ctx context.Context, s scope.Scope) error {
-	return failed("reset keywords", x.mem.Reset(ctx, s))
-}
-
-// Scrub leaves no trace of removed documents: it compacts the tenant in memory and
-// replaces its snapshot. Erasure calls it after Apply took the removal.
-func (x *Keyword) Scrub(ctx context.Context, s scope.Scope) error {
-	return failed("scrub keywords", x.mem.Scrub(ctx, s))
-}
-
-func failed(call string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", call, err)
 }

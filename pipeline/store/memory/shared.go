@@ -19,6 +19,7 @@ package memory
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"sync"
 
@@ -93,6 +94,7 @@ type sharedState[S, C any] interface {
 // sharedConfig of an Index. Every field but Dir, MemoryBytes and SnapshotEvery is required.
 type sharedConfig[S, C any] struct {
 	Name          string // of the index, for errors
+	Named         bool   // an error of every call says the name; otherwise only those of Remaining and Scrub
 	Dir           string // folder of the snapshots; "": none, and no tenant is evicted
 	Ext           string // of the snapshots' names, with its dot
 	Kind          string // what the snapshots are read as: the checkpoint of one of another kind is 0
@@ -119,7 +121,7 @@ type sharedIndex[S sharedState[S, C], C any] struct {
 	bytes   int64 // of every loaded tenant
 	clock   uint64
 	closed  bool
-	active  sync.WaitGroup // calls between Acquire and Release
+	active  sync.WaitGroup // calls between acquire and release
 }
 
 // openShared returns an index over the snapshots in cfg.Dir, which it creates.
@@ -131,13 +133,10 @@ func openShared[S sharedState[S, C], C any](cfg sharedConfig[S, C]) (*sharedInde
 	return x, x.files.Prepare()
 }
 
-// Path is where a tenant's snapshot is.
-func (x *sharedIndex[S, C]) Path(tenant string) string { return x.files.Path(tenant) }
-
 // Apply applies the changes above the checkpoint and moves it to upTo. Changes MUST be in
 // order of position.
 func (x *sharedIndex[S, C]) Apply(ctx context.Context, s scope.Scope, changes []C, upTo int64) error {
-	return x.change(ctx, s, func(t *tenantIndex[S, C]) error {
+	return x.named("apply "+x.cfg.Name+" changes", x.change(ctx, s, func(t *tenantIndex[S, C]) error {
 		if err := t.apply(ctx, changes, upTo); err != nil {
 			return err
 		}
@@ -145,11 +144,26 @@ func (x *sharedIndex[S, C]) Apply(ctx context.Context, s scope.Scope, changes []
 			x.cfg.OnError(t.name, err)
 		}
 		return nil
-	})
+	}))
 }
 
-// Amend has fn change what is held of a tenant, at the checkpoint it is at.
-func (x *sharedIndex[S, C]) Amend(ctx context.Context, s scope.Scope, fn func(S)) error {
+// named is the error of a call.
+func (x *sharedIndex[S, C]) named(call string, err error) error {
+	if !x.cfg.Named {
+		return err
+	}
+	return failed(call, err)
+}
+
+func failed(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", call, err)
+}
+
+// amend has fn change what is held of a tenant, at the checkpoint it is at.
+func (x *sharedIndex[S, C]) amend(ctx context.Context, s scope.Scope, fn func(S)) error {
 	return x.change(ctx, s, func(t *tenantIndex[S, C]) error {
 		t.changed++ // no snapshot has it
 		return t.reach(t.state.Head().Checkpoint, func() error { fn(t.state); return nil })
@@ -163,43 +177,47 @@ func (x *sharedIndex[S, C]) Checkpoint(ctx context.Context, s scope.Scope) (int6
 	if at, ok := x.peek(ctx, s); ok {
 		return at, nil
 	}
-	t, err := x.acquire(ctx, s)
+	t, err := x.pinLoaded(ctx, s)
 	if err != nil {
-		return 0, err
+		return 0, x.named("read "+x.cfg.Name+" checkpoint", err)
 	}
-	defer x.Release(t)
+	defer x.release(t)
 	t.lost.Store(false)
 	defer t.RUnlock()
 	return t.RLock().Head().Checkpoint, nil
 }
 
-// Remaining counts which of the ids the tenant holds.
+// Remaining counts which of the items the tenant holds; an erasure asks it.
 func (x *sharedIndex[S, C]) Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error) {
-	t, err := x.Acquire(ctx, s)
+	t, err := x.acquire(ctx, s)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("count what is left of %d items: %w", len(ids), err)
 	}
-	defer x.Release(t)
+	defer x.release(t)
 	defer t.RUnlock()
 	return t.RLock().Head().IDs.Count(ids), nil
 }
 
-// Digest returns the digest of the tenant's state.
+// Digest returns the SHA-256 of the tenant's documents: see the Digest of its state for its preimage.
 func (x *sharedIndex[S, C]) Digest(ctx context.Context, s scope.Scope) (sum [32]byte, err error) {
 	err = x.change(ctx, s, func(t *tenantIndex[S, C]) (err error) { // readers go on; what they may see cannot change
 		sum, err = t.state.Digest(ctx)
 		return err
 	})
-	return sum, err
+	return sum, x.named("digest "+x.cfg.Name+"s", err)
 }
 
 // Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
 func (x *sharedIndex[S, C]) Reset(ctx context.Context, s scope.Scope) error {
-	t, err := x.acquire(ctx, s)
+	return x.named("reset "+x.cfg.Name+"s", x.reset(ctx, s))
+}
+
+func (x *sharedIndex[S, C]) reset(ctx context.Context, s scope.Scope) error {
+	t, err := x.pinLoaded(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer x.Release(t)
+	defer x.release(t)
 	t.write.Lock()
 	defer t.write.Unlock()
 	if err := x.files.Drop(t.name); err != nil {
@@ -212,23 +230,23 @@ func (x *sharedIndex[S, C]) Reset(ctx context.Context, s scope.Scope) error {
 }
 
 // Scrub leaves no trace of removed documents: it compacts the tenant in memory and replaces
-// its snapshot.
+// its snapshot. Erasure calls it after the removal was taken.
 func (x *sharedIndex[S, C]) Scrub(ctx context.Context, s scope.Scope) error {
-	return x.change(ctx, s, func(t *tenantIndex[S, C]) error {
+	return failed("scrub "+x.cfg.Name+"s", x.change(ctx, s, func(t *tenantIndex[S, C]) error {
 		if err := t.compact(); err != nil {
 			return err
 		}
 		return t.save(true)
-	})
+	}))
 }
 
 // change calls fn while no other writer works on the scope's tenant.
 func (x *sharedIndex[S, C]) change(ctx context.Context, s scope.Scope, fn func(*tenantIndex[S, C]) error) error {
-	t, err := x.Acquire(ctx, s)
+	t, err := x.acquire(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer x.Release(t)
+	defer x.release(t)
 	t.write.Lock()
 	defer t.write.Unlock()
 	return fn(t)

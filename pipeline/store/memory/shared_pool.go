@@ -8,19 +8,19 @@ import (
 	"satchel/pipeline/scope"
 )
 
-// Acquire returns the scope's tenant, loaded and kept so until Release, which the caller
+// acquire returns the scope's tenant, loaded and kept so until release, which the caller
 // MUST call.
-func (x *sharedIndex[S, C]) Acquire(ctx context.Context, s scope.Scope) (*tenantIndex[S, C], error) {
-	t, err := x.acquire(ctx, s)
+func (x *sharedIndex[S, C]) acquire(ctx context.Context, s scope.Scope) (*tenantIndex[S, C], error) {
+	t, err := x.pinLoaded(ctx, s)
 	if err == nil && t.lost.Load() {
-		x.Release(t)
+		x.release(t)
 		return nil, x.cfg.Lost
 	}
 	return t, err
 }
 
-// acquire is Acquire also of a tenant whose snapshot could not be used.
-func (x *sharedIndex[S, C]) acquire(ctx context.Context, s scope.Scope) (*tenantIndex[S, C], error) {
+// pinLoaded is acquire also of a tenant whose snapshot could not be used.
+func (x *sharedIndex[S, C]) pinLoaded(ctx context.Context, s scope.Scope) (*tenantIndex[S, C], error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
@@ -80,9 +80,9 @@ func (x *sharedIndex[S, C]) account(t *tenantIndex[S, C], bytes int64) {
 	t.size = bytes
 }
 
-// Release lets the tenant be evicted again, evicts it when there is nothing of it, and others
+// release lets the tenant be evicted again, evicts it when there is nothing of it, and others
 // while memory is over its limit.
-func (x *sharedIndex[S, C]) Release(t *tenantIndex[S, C]) {
+func (x *sharedIndex[S, C]) release(t *tenantIndex[S, C]) {
 	defer x.active.Done()
 	x.mu.Lock()
 	t.pins--
@@ -132,9 +132,9 @@ func (x *sharedIndex[S, C]) oldest(failed map[*tenantIndex[S, C]]bool) (oldest *
 
 // Evict saves and forgets the scope's tenant, unless somebody uses it or there are no
 // snapshots. It is loaded again when it is asked for.
-func (x *sharedIndex[S, C]) Evict(s scope.Scope) error {
+func (x *sharedIndex[S, C]) Evict(_ context.Context, s scope.Scope) error {
 	if err := s.Check(); err != nil {
-		return err
+		return x.named("evict "+x.cfg.Name+"s", err)
 	}
 	x.mu.Lock()
 	t, ok := x.tenants[s.Tenant()]
@@ -146,7 +146,7 @@ func (x *sharedIndex[S, C]) Evict(s scope.Scope) error {
 		return nil
 	}
 	defer x.active.Done()
-	return x.evict(t)
+	return x.named("evict "+x.cfg.Name+"s", x.evict(t))
 }
 
 // evict saves and forgets the tenant, unless somebody has come to use it or it cannot be saved

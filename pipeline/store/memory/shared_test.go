@@ -183,10 +183,10 @@ func TestTheOneUsedLongestAgoIsEvicted(t *testing.T) {
 		t.Error("Close is silent about what it could not write")
 	}
 	must(t, x.Close())
-	if _, err := x.Acquire(t.Context(), scopeOf(t, "b")); !errors.Is(err, errClosed) {
+	if _, err := x.acquire(t.Context(), scopeOf(t, "b")); !errors.Is(err, errClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	if _, err := x.Acquire(t.Context(), scope.Scope{}); err == nil {
+	if _, err := x.acquire(t.Context(), scope.Scope{}); err == nil {
 		t.Error("the zero scope has a tenant")
 	}
 }
@@ -197,12 +197,12 @@ func TestATenantIsLoadedOnceForManyAndNotEvictedInUse(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range 64 {
 		calls.Go(func() {
-			r, err := x.Acquire(t.Context(), scopeOf(t, fmt.Sprint("t", i%4)))
+			r, err := x.acquire(t.Context(), scopeOf(t, fmt.Sprint("t", i%4)))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			defer x.Release(r)
+			defer x.release(r)
 			defer r.RUnlock()
 			if r.RLock() == nil {
 				t.Error("it was evicted in use")
@@ -235,28 +235,28 @@ func TestWhatIsEmptyLeavesNothing(t *testing.T) {
 	x, seen := openNames(t, dir, 0, 0)
 	acquire := func() *tenantIndex[*names, change] {
 		t.Helper()
-		r, err := x.Acquire(t.Context(), scopeOf(t, "a"))
+		r, err := x.acquire(t.Context(), scopeOf(t, "a"))
 		must(t, err)
 		return r
 	}
 	evict := func() {
 		t.Helper()
-		must(t, x.Evict(scopeOf(t, "a")))
+		must(t, x.Evict(t.Context(), scopeOf(t, "a")))
 	}
 	first, again := acquire(), acquire()
 	if first != again {
 		t.Fatal("two of one tenant")
 	}
-	x.Release(first)
+	x.release(first)
 	if acquire() != again {
 		t.Error("it went while it was in use")
 	}
-	x.Release(again)
-	x.Release(again)
+	x.release(again)
+	x.release(again)
 	if did := seen(); did.begun != 1 {
 		t.Errorf("it began %d times", did.begun)
 	}
-	x.Release(acquire())
+	x.release(acquire())
 	holds(t, x, "a", 0, 0) // begins for the digest alone: there is no snapshot
 	if did := seen(); did.begun != 3 {
 		t.Errorf("what is empty is kept: it began %d times", did.begun)
@@ -265,8 +265,8 @@ func TestWhatIsEmptyLeavesNothing(t *testing.T) {
 	holds(t, x, "a", 1, 5)
 	full := acquire()
 	evict()
-	x.Release(full)
-	if x.Release(acquire()); seen().loads != 0 {
+	x.release(full)
+	if x.release(acquire()); seen().loads != 0 {
 		t.Error("it was evicted in use")
 	}
 	evict()
@@ -276,7 +276,7 @@ func TestWhatIsEmptyLeavesNothing(t *testing.T) {
 	if n, err := x.Remaining(t.Context(), scopeOf(t, "a"), []string{"x", "y"}); n != 1 || err != nil || seen().loads != 1 {
 		t.Errorf("remaining: %d, %v, loaded %d times", n, err, seen().loads)
 	}
-	must(t, x.Evict(scopeOf(t, "nobody")))
+	must(t, x.Evict(t.Context(), scopeOf(t, "nobody")))
 	must(t, x.Close())
 	evict()
 	if files, err := os.ReadDir(dir); len(files) != 1 || err != nil {
@@ -296,7 +296,7 @@ func TestASnapshotThatCannotBeUsed(t *testing.T) {
 		dir := t.TempDir()
 		x, _ := openNames(t, dir, 0, 1)
 		applyShared(t, x, "acme", change{at: 4, put: "a"})
-		path := x.Path("acme")
+		path := x.files.Path("acme")
 		must(t, x.Close())
 		if kind == "foreign" {
 			must(t, snapshotFolder{Dir: dir, Ext: ".names", Kind: "others"}.Write("acme", 4, true, func(w *bufio.Writer) error {
@@ -315,7 +315,7 @@ func TestASnapshotThatCannotBeUsed(t *testing.T) {
 			t.Helper()
 			_, digested := x.Digest(t.Context(), s)
 			_, counted := x.Remaining(t.Context(), s, nil)
-			_, acquired := x.Acquire(t.Context(), s)
+			_, acquired := x.acquire(t.Context(), s)
 			for _, err := range []error{x.Apply(t.Context(), s, nil, 5), x.Scrub(t.Context(), s), digested, counted, acquired} {
 				if !errors.Is(err, errLost) {
 					t.Errorf("%s: %v, want errLost", kind, err)
@@ -328,7 +328,7 @@ func TestASnapshotThatCannotBeUsed(t *testing.T) {
 			}
 		}
 		lost()
-		must(t, x.Evict(s))
+		must(t, x.Evict(t.Context(), s))
 		lost()
 		if did := seen(); did.loads != 2 || len(did.told) > 0 != (kind != "foreign") || len(did.told) > 0 && !errors.Is(did.told[0], ErrDamaged) {
 			t.Errorf("%s: loaded %d times, told %v", kind, did.loads, did.told)
@@ -362,14 +362,14 @@ func TestWhatIsGoneIsCompactedAway(t *testing.T) {
 		applyShared(t, x, "acme", change{at: at + 1, put: fmt.Sprint(i)}, change{at: at + 2, remove: fmt.Sprint(i - 3)})
 		at += 2
 	}
-	r, err := x.Acquire(t.Context(), scopeOf(t, "acme"))
+	r, err := x.acquire(t.Context(), scopeOf(t, "acme"))
 	must(t, err)
 	n := r.RLock()
 	if n.Docs != 3 || n.IDs.Len() > 1100 || n.Checkpoint != at {
 		t.Errorf("%d ids, %d numbers, at %d", n.Docs, n.IDs.Len(), n.Checkpoint)
 	}
 	r.RUnlock()
-	x.Release(r)
+	x.release(r)
 	must(t, x.Scrub(t.Context(), scopeOf(t, "acme")))
 	holds(t, x, "acme", 3, at)
 }
@@ -385,7 +385,7 @@ func TestScrubWaitsForTheDisk(t *testing.T) {
 		if i > 0 {
 			must(t, x.Scrub(t.Context(), scopeOf(t, "acme")))
 		}
-		info, err := os.Stat(x.Path("acme"))
+		info, err := os.Stat(x.files.Path("acme"))
 		must(t, err)
 		files[i] = info
 	}

@@ -27,6 +27,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,18 +63,10 @@ type VectorConfig struct {
 }
 
 func (c *VectorConfig) defaults() {
-	if c.Dimensions == 0 {
-		c.Dimensions = 256
-	}
-	if c.SnapshotEvery == 0 {
-		c.SnapshotEvery = 100_000
-	}
-	if c.ParallelFrom == 0 {
-		c.ParallelFrom = 32_768
-	}
-	if c.CoarseFrom == 0 {
-		c.CoarseFrom = 32_768
-	}
+	c.Dimensions = cmp.Or(c.Dimensions, 256)
+	c.SnapshotEvery = cmp.Or(c.SnapshotEvery, 100_000)
+	c.ParallelFrom = cmp.Or(c.ParallelFrom, 32_768)
+	c.CoarseFrom = cmp.Or(c.CoarseFrom, 32_768)
 	if c.OnError == nil {
 		c.OnError = func(string, error) {}
 	}
@@ -95,8 +88,8 @@ type tenant = tenantIndex[*vectorState, vector.Change]
 
 // Vector is a vector.Driver; put vector.New in front of it. It is safe for concurrent use.
 type Vector struct {
+	*sharedIndex[*vectorState, vector.Change]
 	cfg VectorConfig
-	mem *sharedIndex[*vectorState, vector.Change]
 }
 
 var _ vector.Driver = (*Vector)(nil)
@@ -107,7 +100,7 @@ func OpenVector(cfg VectorConfig) (*Vector, error) {
 		return nil, fmt.Errorf("open vector index: %w", err)
 	}
 	cfg.defaults()
-	mem, err := openShared(sharedConfig[*vectorState, vector.Change]{
+	shared, err := openShared(sharedConfig[*vectorState, vector.Change]{
 		Name: "vector", Dir: cfg.Dir, Ext: ".vec", Kind: fmt.Sprint("vector ", vector.Version, " ", cfg.Dimensions, " ", cfg.Model),
 		MemoryBytes: cfg.MemoryBytes, SnapshotEvery: cfg.SnapshotEvery,
 		New: func() *vectorState { return newVectorState(cfg.Dimensions) }, Position: func(c *vector.Change) int64 { return c.Position },
@@ -116,39 +109,21 @@ func OpenVector(cfg VectorConfig) (*Vector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open vector index: %w", err)
 	}
-	return &Vector{cfg: cfg, mem: mem}, nil
+	return &Vector{sharedIndex: shared, cfg: cfg}, nil
 }
 
 // Dimensions is the length of every vector.
 func (x *Vector) Dimensions() int { return x.cfg.Dimensions }
 
-// Close waits for calls under way, writes the snapshots that are not current and
-// releases the memory. Further calls return ErrClosed.
-func (x *Vector) Close() error { return x.mem.Close() }
-
-// Apply puts and removes items. See vector.Index.
-func (x *Vector) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, upTo int64) error {
-	return x.mem.Apply(ctx, s, changes, upTo)
-}
-
 // Remove takes items out ahead of Apply. A snapshot still has them until Scrub. See vector.Driver.
 func (x *Vector) Remove(ctx context.Context, s scope.Scope, ids []string, upTo int64) error {
-	return x.mem.Amend(ctx, s, func(st *vectorState) {
+	return x.amend(ctx, s, func(st *vectorState) {
 		for _, id := range ids {
 			if ord, ok := st.IDs.Lookup(id); ok && st.position(ord) <= upTo {
 				st.remove(id)
 			}
 		}
 	})
-}
-
-// Evict puts a tenant out of memory that nobody uses; it is loaded again when it is asked for.
-func (x *Vector) Evict(_ context.Context, s scope.Scope) error { return x.mem.Evict(s) }
-
-// Checkpoint returns the position up to which changes are in the index, 0 for none. A tenant
-// that is not in memory stays out of it. After ErrLost it has to be called before Apply.
-func (x *Vector) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
-	return x.mem.Checkpoint(ctx, s)
 }
 
 // Search returns the best items and the moments of all. See vector.Index.
@@ -163,11 +138,11 @@ func (x *Vector) Search(ctx context.Context, s scope.Scope, q vector.Query) (vec
 // SearchEach is Search under each of the filters, in one scan for every eight of them. See
 // vector.Batch.
 func (x *Vector) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
-	r, err := x.mem.Acquire(ctx, s)
+	r, err := x.acquire(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	defer x.mem.Release(r)
+	defer x.release(r)
 	results := make([]vector.Result, 0, len(filters))
 	for some := range slices.Chunk(filters, columns.MaxFilters) {
 		found, err := search(ctx, r, &q, some, &x.cfg)
@@ -181,46 +156,20 @@ func (x *Vector) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, 
 
 // Score returns the query's score of each id. See vector.Index.
 func (x *Vector) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([]float64, error) {
-	r, err := x.mem.Acquire(ctx, s)
+	r, err := x.acquire(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	defer x.mem.Release(r)
+	defer x.release(r)
 	return score(r, &q, ids), nil
 }
 
 // ScoreChunks returns the cosines of all chunks of each id. See vector.Index.
 func (x *Vector) ScoreChunks(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
-	r, err := x.mem.Acquire(ctx, s)
+	r, err := x.acquire(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	defer x.mem.Release(r)
+	defer x.release(r)
 	return scoreChunks(r, &q, ids), nil
-}
-
-// Digest returns the SHA-256 of the tenant's items: see state.Digest for its preimage.
-func (x *Vector) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
-	return x.mem.Digest(ctx, s)
-}
-
-// Remaining counts which of the items the index holds; an erasure asks it.
-func (x *Vector) Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error) {
-	n, err := x.mem.Remaining(ctx, s, ids)
-	if err != nil {
-		return 0, fmt.Errorf("count what is left of %d items: %w", len(ids), err)
-	}
-	return n, nil
-}
-
-// Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
-func (x *Vector) Reset(ctx context.Context, s scope.Scope) error { return x.mem.Reset(ctx, s) }
-
-// Scrub leaves no trace of removed items: it compacts the tenant in memory and replaces
-// its snapshot. Erasure calls it after Apply or Remove took the removal.
-func (x *Vector) Scrub(ctx context.Context, s scope.Scope) error {
-	if err := x.mem.Scrub(ctx, s); err != nil {
-		return fmt.Errorf("scrub vectors: %w", err)
-	}
-	return nil
 }

@@ -149,7 +149,7 @@ func TestDamagedSnapshotIsReportedAndEmpty(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	raw, path := onlySnapshot(t, dir), x.mem.Path("acme")
+	raw, path := onlySnapshot(t, dir), x.files.Path("acme")
 	for i := range raw {
 		damaged := bytes.Clone(raw)
 		damaged[i] ^= 1 << (i % 8)
@@ -292,11 +292,11 @@ func TestEvictionUnderLoad(t *testing.T) {
 // stateOf returns what the index holds of the tenant.
 func stateOf(t *testing.T, x *Vector, s scope.Scope) *vectorState {
 	t.Helper()
-	r, err := x.mem.Acquire(t.Context(), s)
+	r, err := x.acquire(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.mem.Release(r)
+	defer x.release(r)
 	defer r.RUnlock()
 	return r.RLock()
 }

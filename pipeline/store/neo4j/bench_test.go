@@ -10,7 +10,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/testenv/neo4jtest"
 )
 
 // BenchmarkNeo4j loads 10,000 items with 50,000 edges in batches of 500, then walks and
@@ -18,7 +18,7 @@ import (
 // go test -run '^$' -bench Neo4j -benchtime 1x.
 func BenchmarkNeo4j(b *testing.B) {
 	const items, batch, walks = 10_000, 500, 200
-	db := open(b, config(testenv.Neo4j(b)))
+	db := open(b, config(neo4jtest.Open(b)))
 	g, s, r := graph.New(db), systemScope(b), rand.New(rand.NewPCG(1, 1))
 	filter := schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 2}, schemas.Cond{Field: schemas.FieldGroups, Op: schemas.EmptyOrIn, Values: []string{"g1"}})
 	id := func(i int) string { return fmt.Sprintf("item-%05d", i) }

@@ -11,11 +11,11 @@ import (
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/neo4j"
 	"satchel/test/parts"
-	"satchel/test/testenv"
+	"satchel/test/testenv/neo4jtest"
 )
 
 // orphan leaves what a process leaves that ended while it created a constraint: its index alone.
-func orphan(t *testing.T, server *testenv.Neo4jServer) {
+func orphan(t *testing.T, server *neo4jtest.Server) {
 	t.Helper()
 	client, err := driver.NewDriverWithContext(server.URL, driver.BasicAuth(server.User, server.Password, ""))
 	must(t, err)
@@ -35,7 +35,7 @@ func TestServerFaults(t *testing.T) {
 		t.Skip("runs where neo4j is required: it starts the server five times")
 	}
 	t.Parallel()
-	server, s, log := testenv.StartNeo4j(t), system(t), history(400)
+	server, s, log := neo4jtest.Start(t), system(t), history(400)
 	c := neo4j.Config{URL: server.URL, User: server.User, Password: server.Password, Timeout: 15 * time.Second}
 	orphan(t, server)
 	db := open(t, c)

@@ -22,6 +22,7 @@
 package neo4j
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -71,12 +72,8 @@ var _ graph.Driver = (*DB)(nil)
 
 // Open connects, checks the server's version and creates the constraints.
 func Open(ctx context.Context, c Config) (*DB, error) {
-	if c.User == "" {
-		c.User = "neo4j"
-	}
-	if c.Database == "" {
-		c.Database = "neo4j"
-	}
+	c.User = cmp.Or(c.User, "neo4j")
+	c.Database = cmp.Or(c.Database, "neo4j")
 	if c.Timeout <= 0 {
 		c.Timeout = 30 * time.Second
 	}

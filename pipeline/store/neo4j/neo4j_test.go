@@ -23,6 +23,7 @@ import (
 	"satchel/schemas"
 	"satchel/test/conformance/graphtest"
 	"satchel/test/testenv"
+	"satchel/test/testenv/neo4jtest"
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	place := testenv.Neo4j(t)
+	place := neo4jtest.Open(t)
 	graphtest.Run(t, graphtest.Harness{
 		Open: func(ctx context.Context, name string) (graph.Driver, func() error, error) {
 			c := config(place)
@@ -48,7 +49,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func config(p testenv.Neo4jPlace) neo4j.Config {
+func config(p neo4jtest.Place) neo4j.Config {
 	return neo4j.Config{URL: p.URL, User: p.User, Password: p.Password, Namespace: p.Namespace, Timeout: 2 * time.Minute}
 }
 
@@ -113,7 +114,7 @@ func facets(r *rand.Rand) schemas.Facets {
 // comes of it is what SQLite has, to the byte.
 func TestTwoWorkersAndTheEmbeddedStore(t *testing.T) {
 	t.Parallel()
-	c, s, log := config(testenv.Neo4j(t)), system(t), history(300)
+	c, s, log := config(neo4jtest.Open(t)), system(t), history(300)
 	var both sync.WaitGroup
 	stores := []*graph.Graph{graph.New(open(t, c)), graph.New(open(t, c))}
 	for _, g := range stores {
@@ -126,7 +127,7 @@ func TestTwoWorkersAndTheEmbeddedStore(t *testing.T) {
 		})
 	}
 	both.Wait()
-	file, err := sqlite.OpenGraph(t.Context(), sqlite.GraphConfig{Path: filepath.Join(t.TempDir(), "graph.db")})
+	file, err := sqlite.OpenGraph(t.Context(), sqlite.IndexConfig{Path: filepath.Join(t.TempDir(), "graph.db")})
 	must(t, err)
 	defer file.Close()
 	embedded := graph.New(file)
@@ -154,7 +155,7 @@ func TestTwoWorkersAndTheEmbeddedStore(t *testing.T) {
 // statement once, for some 100 ms, so not every pair.
 func TestFiltersAreTheirMatch(t *testing.T) {
 	t.Parallel()
-	g, s, r := graph.New(open(t, config(testenv.Neo4j(t)))), system(t), rand.New(rand.NewPCG(7, 7))
+	g, s, r := graph.New(open(t, config(neo4jtest.Open(t)))), system(t), rand.New(rand.NewPCG(7, 7))
 	all := map[string]schemas.Facets{}
 	log := []graph.Change{{Position: 1, Put: &graph.Node{ID: "root", Position: 1}}}
 	for i := range 40 {
@@ -208,7 +209,7 @@ func TestFiltersAreTheirMatch(t *testing.T) {
 // content that outlives its erasure.
 func TestNothingIsLeftOfWhatWasRemoved(t *testing.T) {
 	t.Parallel()
-	place := testenv.Neo4j(t)
+	place := neo4jtest.Open(t)
 	g, s := graph.New(open(t, config(place))), system(t)
 	put := func(at int64, id string, names ...string) graph.Change {
 		return graph.Change{Position: at, Put: &graph.Node{ID: id, Position: at, Entities: names, Links: []schemas.Link{{Rel: schemas.RelFollows, To: "far-" + id}}}}
@@ -225,7 +226,7 @@ func TestNothingIsLeftOfWhatWasRemoved(t *testing.T) {
 }
 
 // names lists every item and entity of a place.
-func names(t *testing.T, p testenv.Neo4jPlace) (list []string) {
+func names(t *testing.T, p neo4jtest.Place) (list []string) {
 	t.Helper()
 	d, err := driver.NewDriverWithContext(p.URL, driver.BasicAuth(p.User, p.Password, ""))
 	must(t, err)
@@ -241,7 +242,7 @@ func names(t *testing.T, p testenv.Neo4jPlace) (list []string) {
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	place := testenv.Neo4j(t)
+	place := neo4jtest.Open(t)
 	nobody, err := testenv.FreePort()
 	must(t, err)
 	empty := filepath.Join(t.TempDir(), "ca.pem")
@@ -272,7 +273,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 // TestTheFirstWalkIsPlannedInTime: what the built-in policy lets an internal principal see is planned, on a server that has
 // planned no walk of that tenant, well within the time that a request gives its graph.
 func TestTheFirstWalkIsPlannedInTime(t *testing.T) { // not parallel: it measures time
-	place := testenv.Neo4j(t)
+	place := neo4jtest.Open(t)
 	g, s := graph.New(open(t, config(place))), system(t)
 	log := []graph.Change{
 		{Position: 1, Put: &graph.Node{ID: "a", Position: 1, Facets: schemas.Facets{Level: 1, Trust: .5}, Entities: []string{"x"}}},

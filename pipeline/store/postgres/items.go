@@ -10,6 +10,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,9 +38,7 @@ var _ items.Driver = (*Items)(nil)
 
 // OpenItems connects and makes the tables when they are not there.
 func OpenItems(ctx context.Context, cfg ItemsConfig) (*Items, error) {
-	if cfg.Schema == "" {
-		cfg.Schema = "satchel_items"
-	}
+	cfg.Schema = cmp.Or(cfg.Schema, "satchel_items")
 	pool, err := OpenPool(ctx, PoolConfig{URL: cfg.URL, Schema: cfg.Schema, Version: itemsSchemaVersion, Tables: itemsTables, MaxConns: cfg.MaxConns,
 		Settings: map[string]string{"synchronous_commit": "off"}})
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"satchel/pipeline/store/postgres"
 	"satchel/schemas"
 	"satchel/test/conformance/itemstest"
-	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
 )
 
 func TestItemsConformance(t *testing.T) {
 	t.Parallel()
-	url := testenv.Postgres(t)
+	url := postgrestest.Open(t)
 	itemstest.Run(t, itemstest.Harness{
 		Open: func(ctx context.Context, name string) (items.Driver, func() error, error) {
 			db, err := postgres.OpenItems(ctx, postgres.ItemsConfig{URL: url, Schema: "items_" + strings.ToLower(name), MaxConns: 4})
@@ -49,7 +49,7 @@ func openItems(t *testing.T, url string) *postgres.Items {
 // there is what one would have made of it, and each sees it.
 func TestItemsManyWorkers(t *testing.T) {
 	t.Parallel()
-	url := testenv.Postgres(t)
+	url := postgrestest.Open(t)
 	s, err := scope.System("t1")
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestItemsManyWorkers(t *testing.T) {
 			log[i] = items.Change{Position: r.Position, Erased: []string{fmt.Sprintf("i%d", i%13)}}
 		}
 	}
-	alone := items.New(openItems(t, testenv.Postgres(t)))
+	alone := items.New(openItems(t, postgrestest.Open(t)))
 	if err := alone.Apply(t.Context(), s, log, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestItemsManyWorkers(t *testing.T) {
 // be SQL.
 func TestFilters(t *testing.T) {
 	t.Parallel()
-	db := openItems(t, testenv.Postgres(t))
+	db := openItems(t, postgrestest.Open(t))
 	st := items.New(db)
 	s, err := scope.System("t1")
 	if err != nil {

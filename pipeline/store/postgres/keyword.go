@@ -16,6 +16,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ var languageName = regexp.MustCompile(`^([a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?)?
 
 // OpenKeyword connects and makes the tables when they are not there.
 func OpenKeyword(ctx context.Context, cfg KeywordConfig) (*Keyword, error) {
-	if cfg.Schema == "" {
-		cfg.Schema = "satchel_keyword"
-	}
+	cfg.Schema = cmp.Or(cfg.Schema, "satchel_keyword")
 	if !languageName.MatchString(cfg.Language) {
 		return nil, fmt.Errorf("open keyword index: %w", &SetupError{Problem: fmt.Sprintf("language %q: the name of a text search configuration, such as german", cfg.Language)})
 	}

@@ -12,7 +12,7 @@ import (
 	"satchel/pipeline/store/postgres"
 	"satchel/schemas"
 	"satchel/test/conformance/keywordtest"
-	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
 )
 
 func TestKeywordConformance(t *testing.T) {
@@ -23,7 +23,7 @@ func TestKeywordConformance(t *testing.T) {
 	} {
 		t.Run(cmp.Or(language, "own"), func(t *testing.T) {
 			t.Parallel()
-			url := testenv.Postgres(t)
+			url := postgrestest.Open(t)
 			keywordtest.Run(t, features, func(t *testing.T) keyword.Index {
 				return openKeyword(t, postgres.KeywordConfig{URL: url, Schema: "keyword_" + strings.ToLower(rand.Text()), Language: language})
 			})
@@ -79,7 +79,7 @@ func found(t *testing.T, x *postgres.Keyword, s scope.Scope, text string) string
 // index that was made for another language.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
-	url, s := testenv.Postgres(t), system(t, "acme")
+	url, s := postgrestest.Open(t), system(t, "acme")
 	german := openKeyword(t, postgres.KeywordConfig{URL: url, Language: "german"})
 	put(t, german, s, "Die Häuser am See gehören der Gemeinde", `it's \ a 'quoted' word: o'brien`)
 	if got := found(t, german, s, "Haus"); got != "d0" {
@@ -108,7 +108,7 @@ func TestHugeText(t *testing.T) {
 		fmt.Fprintf(&b, "word%d ", i)
 	}
 	for _, language := range []string{"", "english"} {
-		x, s := openKeyword(t, postgres.KeywordConfig{URL: testenv.Postgres(t), Language: language}), system(t, "acme")
+		x, s := openKeyword(t, postgres.KeywordConfig{URL: postgrestest.Open(t), Language: language}), system(t, "acme")
 		put(t, x, s, b.String())
 		if got := found(t, x, s, "word7"); got != "d0" {
 			t.Errorf("language %q: the beginning of a huge text is not found: %q", language, got)

@@ -16,6 +16,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,7 @@ var _ eventlog.Driver = (*Log)(nil)
 
 // OpenLog connects and makes the tables when they are not there.
 func OpenLog(ctx context.Context, cfg LogConfig) (*Log, error) {
-	if cfg.Schema == "" {
-		cfg.Schema = "satchel_log"
-	}
+	cfg.Schema = cmp.Or(cfg.Schema, "satchel_log")
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 30 * time.Second
 	}

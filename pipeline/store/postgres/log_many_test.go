@@ -13,7 +13,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/postgres"
-	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
 )
 
 func openLog(t *testing.T, url, schema string) *eventlog.Log {
@@ -51,7 +51,7 @@ func draft(tenant, id string) eventlog.Draft {
 // partly the same events: positions are dense, no event is there twice, the trees hold.
 func TestLogManyWorkers(t *testing.T) {
 	t.Parallel()
-	url := testenv.Postgres(t)
+	url := postgrestest.Open(t)
 	const workers, batches = 4, 15
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -111,7 +111,7 @@ func TestLogManyWorkers(t *testing.T) {
 // one, and only the newest may write.
 func TestFenceAcrossWorkers(t *testing.T) {
 	t.Parallel()
-	url := testenv.Postgres(t)
+	url := postgrestest.Open(t)
 	const workers = 6
 	fences := make([]int64, workers)
 	logs := make([]*eventlog.Log, workers)
@@ -143,7 +143,7 @@ func TestFenceAcrossWorkers(t *testing.T) {
 // TestTamper changes every column of every table and removes rows: verify finds each.
 func TestTamper(t *testing.T) {
 	t.Parallel()
-	url := testenv.Postgres(t)
+	url := postgrestest.Open(t)
 	l := openLog(t, url, "tampered")
 	s := system(t, "acme")
 	var drafts []eventlog.Draft
@@ -209,7 +209,7 @@ func TestTamper(t *testing.T) {
 // when it is back everything that was acknowledged is there, once.
 func TestAway(t *testing.T) {
 	t.Parallel()
-	p := testenv.StartPostgres(t)
+	p := postgrestest.Start(t)
 	l, s := openLog(t, p.URL, "away"), system(t, "acme")
 	add := func(id string) error {
 		_, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{draft("acme", id)}})
@@ -243,7 +243,7 @@ func TestAway(t *testing.T) {
 // timeout, for appends that nobody can cancel as well, and is used again when it answers.
 func TestStandsStill(t *testing.T) {
 	t.Parallel()
-	p := testenv.StartPostgres(t)
+	p := postgrestest.Start(t)
 	db, err := postgres.OpenLog(t.Context(), postgres.LogConfig{URL: p.URL, MaxConns: 2, Timeout: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

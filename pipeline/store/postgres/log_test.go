@@ -8,18 +8,18 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/postgres"
 	"satchel/test/conformance/eventlogtest"
-	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
 )
 
 func TestLogConformance(t *testing.T) {
 	t.Parallel()
-	conform(t, testenv.Postgres(t))
+	conform(t, postgrestest.Open(t))
 }
 
 // TestConformanceBehindAPooler passes the suite through a pgbouncer that keeps a session for each connection.
 func TestConformanceBehindAPooler(t *testing.T) {
 	t.Parallel()
-	conform(t, testenv.PgBouncer(t, testenv.Postgres(t), "session"))
+	conform(t, postgrestest.Bouncer(t, postgrestest.Open(t), "session"))
 }
 
 func conform(t *testing.T, url string) {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -51,12 +52,8 @@ func OpenPool(ctx context.Context, cfg PoolConfig) (*pgxpool.Pool, error) {
 		return nil, errURL()
 	}
 	pc.MaxConns = int32(max(cfg.MaxConns, 0))
-	if pc.MaxConns == 0 {
-		pc.MaxConns = 8
-	}
-	if pc.ConnConfig.ConnectTimeout == 0 {
-		pc.ConnConfig.ConnectTimeout = connectTimeout
-	}
+	pc.MaxConns = cmp.Or(pc.MaxConns, 8)
+	pc.ConnConfig.ConnectTimeout = cmp.Or(pc.ConnConfig.ConnectTimeout, connectTimeout)
 	pc.HealthCheckPeriod = 5 * time.Second
 	if params := pc.ConnConfig.RuntimeParams; params["application_name"] == "" {
 		params["application_name"] = "satchel"

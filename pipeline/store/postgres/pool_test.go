@@ -13,13 +13,14 @@ import (
 
 	"satchel/pipeline/store/postgres"
 	"satchel/test/testenv"
+	"satchel/test/testenv/postgrestest"
 )
 
 // TestManyOpenAtOnce: however many open a schema at the same time, its tables are made once.
 // A program of another version leaves them alone.
 func TestManyOpenAtOnce(t *testing.T) {
 	t.Parallel()
-	dsn := testenv.Postgres(t)
+	dsn := postgrestest.Open(t)
 	cfg := postgres.PoolConfig{URL: dsn, Schema: "many", Version: 2, Tables: "CREATE TABLE a (x int); INSERT INTO a VALUES (1)", MaxConns: 2}
 	var wait sync.WaitGroup
 	for range 12 {
@@ -51,7 +52,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 // TestFailedTablesLeaveNothing: a script that fails is not half done.
 func TestFailedTablesLeaveNothing(t *testing.T) {
 	t.Parallel()
-	dsn := testenv.Postgres(t)
+	dsn := postgrestest.Open(t)
 	if _, err := postgres.OpenPool(t.Context(), postgres.PoolConfig{URL: dsn, Schema: "half", Version: 1, Tables: "CREATE TABLE a (x int); SELECT nonsense"}); err == nil {
 		t.Fatal("a script of nonsense was taken")
 	}
@@ -65,7 +66,7 @@ func TestFailedTablesLeaveNothing(t *testing.T) {
 // TestSetupErrors: what an operator gets wrong is told in one sentence without a secret.
 func TestSetupErrors(t *testing.T) {
 	t.Parallel()
-	dsn := testenv.Postgres(t)
+	dsn := postgrestest.Open(t)
 	change := func(f func(*url.URL)) string {
 		u, err := url.Parse(dsn)
 		if err != nil {
@@ -158,7 +159,7 @@ func TestClassify(t *testing.T) {
 // missing otherwise is told.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	server := testenv.StartPostgresTLS(t)
+	server := postgrestest.StartTLS(t)
 	open := func(query string) error {
 		u, err := url.Parse(server.URL)
 		if err != nil {
@@ -196,7 +197,7 @@ func TestTLS(t *testing.T) {
 // TestASessionThatTakesNoWritesIsLeft: what a server refuses as read only is refused once by a session that stays so.
 func TestASessionThatTakesNoWritesIsLeft(t *testing.T) {
 	t.Parallel()
-	pool, err := postgres.OpenPool(t.Context(), postgres.PoolConfig{URL: testenv.Postgres(t), Schema: "turns", Version: 1, Tables: "CREATE TABLE a (x int)", MaxConns: 1})
+	pool, err := postgres.OpenPool(t.Context(), postgres.PoolConfig{URL: postgrestest.Open(t), Schema: "turns", Version: 1, Tables: "CREATE TABLE a (x int)", MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,8 +217,8 @@ func TestASessionThatTakesNoWritesIsLeft(t *testing.T) {
 // TestPoolers: a pooler that keeps a session for each connection serves; one that does not is refused with what to set.
 func TestPoolers(t *testing.T) {
 	t.Parallel()
-	dsn := testenv.Postgres(t)
-	cfg := postgres.PoolConfig{URL: testenv.PgBouncer(t, dsn, "session"), Schema: "pooled", Version: 1, Tables: "CREATE TABLE a (x int)", MaxConns: 4}
+	dsn := postgrestest.Open(t)
+	cfg := postgres.PoolConfig{URL: postgrestest.Bouncer(t, dsn, "session"), Schema: "pooled", Version: 1, Tables: "CREATE TABLE a (x int)", MaxConns: 4}
 	pool, err := postgres.OpenPool(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +229,7 @@ func TestPoolers(t *testing.T) {
 		}
 	}
 	pool.Close()
-	cfg.URL = testenv.PgBouncer(t, dsn, "transaction")
+	cfg.URL = postgrestest.Bouncer(t, dsn, "transaction")
 	if _, err := postgres.OpenPool(t.Context(), cfg); !errors.Is(err, postgres.ErrUnusable) || !strings.Contains(err.Error(), "pool_mode=session") {
 		t.Errorf("a pooler of transactions: %v", err)
 	}

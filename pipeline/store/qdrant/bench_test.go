@@ -9,7 +9,7 @@ import (
 
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
-	"satchel/test/testenv"
+	"satchel/test/testenv/qdranttest"
 )
 
 // BenchmarkQdrant loads 10,000 items in batches of 500 and searches them with a filter of
@@ -17,7 +17,7 @@ import (
 // Qdrant. One round is enough: go test -run '^$' -bench Qdrant -benchtime 1x.
 func BenchmarkQdrant(b *testing.B) {
 	const items, batch, searches = 10_000, 500, 100
-	x, s, r := vector.New(open(b, config(testenv.Qdrant(b)))), system(b), rand.New(rand.NewPCG(1, 1))
+	x, s, r := vector.New(open(b, config(qdranttest.Open(b)))), system(b), rand.New(rand.NewPCG(1, 1))
 	filter := schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 2}, schemas.Cond{Field: schemas.FieldGroups, Op: schemas.EmptyOrIn, Values: []string{"g1"}})
 	for range b.N {
 		begun := time.Now()

@@ -26,6 +26,7 @@ import (
 	"satchel/schemas"
 	"satchel/test/conformance/vectortest"
 	"satchel/test/testenv"
+	"satchel/test/testenv/qdranttest"
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 
 const dims = 16
 
-func config(p testenv.QdrantPlace) qdrant.Config {
+func config(p qdranttest.Place) qdrant.Config {
 	return qdrant.Config{URL: p.URL, APIKey: p.APIKey, Collection: p.Collection, Model: "test@1", Dimensions: dims, Timeout: time.Minute}
 }
 
@@ -58,7 +59,7 @@ func open(t testing.TB, c qdrant.Config) *qdrant.Index {
 // TestConformance runs the suite; moments are exact as no tenant has more than a sample.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	place := testenv.Qdrant(t)
+	place := qdranttest.Open(t)
 	var n atomic.Int32
 	t.Run(place.Server(), func(t *testing.T) { // so that a table says what ran
 		vectortest.Run(t, vectortest.Features{ExactMoments: true}, func(t *testing.T) vector.Driver {
@@ -125,7 +126,7 @@ func TestSameAsTheEmbeddedIndex(t *testing.T) {
 	memory, err := memory.OpenVector(memory.VectorConfig{Dimensions: dims})
 	must(t, err)
 	defer memory.Close()
-	want, got, s, log := vector.New(memory), vector.New(open(t, config(testenv.Qdrant(t)))), system(t), history(300)
+	want, got, s, log := vector.New(memory), vector.New(open(t, config(qdranttest.Open(t)))), system(t), history(300)
 	for at := 0; at < len(log); at += 60 {
 		must(t, got.Apply(t.Context(), s, log[at:at+60], int64(at+60)))
 	}
@@ -171,7 +172,7 @@ func TestSameAsTheEmbeddedIndex(t *testing.T) {
 // TestMomentsOfASample: above the sample's size the moments are close, and the same again.
 func TestMomentsOfASample(t *testing.T) {
 	t.Parallel()
-	c := config(testenv.Qdrant(t))
+	c := config(qdranttest.Open(t))
 	c.Sample = 400
 	x, s, r := vector.New(open(t, c)), system(t), rand.New(rand.NewPCG(5, 5))
 	var log []vector.Change
@@ -195,7 +196,7 @@ func TestMomentsOfASample(t *testing.T) {
 // other, reads the checkpoint and goes on; what comes of it is as if there was one.
 func TestTwoWriters(t *testing.T) {
 	t.Parallel()
-	c, s, log := config(testenv.Qdrant(t)), system(t), history(120)
+	c, s, log := config(qdranttest.Open(t)), system(t), history(120)
 	var both sync.WaitGroup
 	var met atomic.Int32
 	for range 2 {
@@ -224,7 +225,7 @@ func TestTwoWriters(t *testing.T) {
 	both.Wait()
 	t.Logf("they met %d times", met.Load())
 	c.Model = "alone@1"
-	alone, x := vector.New(open(t, c)), vector.New(open(t, config(testenv.QdrantPlace{URL: c.URL, APIKey: c.APIKey, Collection: c.Collection})))
+	alone, x := vector.New(open(t, c)), vector.New(open(t, config(qdranttest.Place{URL: c.URL, APIKey: c.APIKey, Collection: c.Collection})))
 	must(t, alone.Apply(t.Context(), s, log, 120))
 	want, err := alone.Digest(t.Context(), s)
 	must(t, err)
@@ -235,7 +236,7 @@ func TestTwoWriters(t *testing.T) {
 
 func TestErasureIsReadBack(t *testing.T) {
 	t.Parallel()
-	x, s := open(t, config(testenv.Qdrant(t))), system(t)
+	x, s := open(t, config(qdranttest.Open(t))), system(t)
 	index, r := vector.New(x), rand.New(rand.NewPCG(6, 6))
 	put := func(at int64, id string) vector.Change {
 		return vector.Change{Position: at, Put: &vector.Doc{ID: id, Position: at, Chunks: []vector.Chunk{{Vector: random(r)}, {Axis: "strategy", Vector: random(r)}}}}
@@ -268,7 +269,7 @@ func wants(key string, readOnly bool) func(method, key string) error {
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	place := testenv.QdrantPlace{StandIn: testenv.StartQdrantStandIn(t), Collection: "c"}
+	place := qdranttest.Place{StandIn: qdranttest.StartStandIn(t), Collection: "c"}
 	place.URL = place.StandIn.URL
 	open(t, config(place))
 	nobody, err := testenv.FreePort()
@@ -276,12 +277,12 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "ca.pem")
 	must(t, os.WriteFile(empty, []byte("nothing"), 0o600))
 	for says, c := range map[string]struct {
-		faults testenv.StandInFaults
+		faults qdranttest.Faults
 		change func(*qdrant.Config)
 	}{
-		"refuses the API key":                           {faults: testenv.StandInFaults{Before: wants("other", false)}, change: func(c *qdrant.Config) { c.APIKey = "secret" }},
-		"has no right to create or write":               {faults: testenv.StandInFaults{Before: wants("", true)}},
-		"is Qdrant 1.15.5, at least 1.16 is needed":     {faults: testenv.StandInFaults{Version: "1.15.5"}},
+		"refuses the API key":                           {faults: qdranttest.Faults{Before: wants("other", false)}, change: func(c *qdrant.Config) { c.APIKey = "secret" }},
+		"has no right to create or write":               {faults: qdranttest.Faults{Before: wants("", true)}},
+		"is Qdrant 1.15.5, at least 1.16 is needed":     {faults: qdranttest.Faults{Version: "1.15.5"}},
 		"holds vectors of 16 numbers, the embedding":    {change: func(c *qdrant.Config) { c.Dimensions = 384 }},
 		"must be like http://host:6334":                 {change: func(c *qdrant.Config) { c.URL = "qdrant:6334" }},
 		"the URL holds a user":                          {change: func(c *qdrant.Config) { c.URL = "http://user:secret@127.0.0.1:6334" }},
@@ -311,14 +312,14 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 func TestSetBackDuringABatch(t *testing.T) {
 	t.Parallel()
 	for _, back := range []int64{0, 100} {
-		server := testenv.StartQdrantStandIn(t)
-		driver, s, log := open(t, config(testenv.QdrantPlace{URL: server.URL, Collection: "c"})), system(t), history(200)
+		server := qdranttest.StartStandIn(t)
+		driver, s, log := open(t, config(qdranttest.Place{URL: server.URL, Collection: "c"})), system(t), history(200)
 		x := vector.New(driver)
 		must(t, x.Apply(t.Context(), s, log[:back], back))
 		restore := server.Backup()
 		must(t, x.Apply(t.Context(), s, log[back:150], 150))
 		var once sync.Once
-		server.Set(testenv.StandInFaults{Before: func(method, _ string) error {
+		server.Set(qdranttest.Faults{Before: func(method, _ string) error {
 			if method == "SetPayload" { // the points are written, the checkpoint is not
 				once.Do(restore)
 			}
@@ -340,15 +341,15 @@ func TestSetBackDuringABatch(t *testing.T) {
 // TestFaults: a server that is down, slow, refuses at random or was set back.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	server := testenv.StartQdrantStandIn(t)
-	c := config(testenv.QdrantPlace{URL: server.URL, Collection: "c"})
+	server := qdranttest.StartStandIn(t)
+	c := config(qdranttest.Place{URL: server.URL, Collection: "c"})
 	c.Timeout = 3 * time.Second
 	driver, s, log := open(t, c), system(t), history(400)
 	x := vector.New(driver)
 	must(t, x.Apply(t.Context(), s, log[:50], 50))
 
 	var calls atomic.Int32
-	server.Set(testenv.StandInFaults{Before: func(string, string) error {
+	server.Set(qdranttest.Faults{Before: func(string, string) error {
 		if n := uint32(calls.Add(1)) * 2654435761 >> 16; n%2 == 0 { // half of the calls, in no order
 			return status.Error([]codes.Code{codes.Unavailable, codes.ResourceExhausted}[n/2%2], "a fault")
 		}
@@ -370,13 +371,13 @@ func TestFaults(t *testing.T) {
 	retried(120)
 
 	block := make(chan struct{})
-	server.Set(testenv.StandInFaults{Before: func(string, string) error { <-block; return nil }})
+	server.Set(qdranttest.Faults{Before: func(string, string) error { <-block; return nil }})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := x.Search(ctx, s, vector.Query{Vector: log[firstPut(log)].Put.Chunks[0].Vector, Limit: 3, Filter: schemas.MatchAll()}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("search of a server that does not answer: error %v", err)
 	}
-	server.Set(testenv.StandInFaults{})
+	server.Set(qdranttest.Faults{})
 	close(block)
 
 	server.Stop()
@@ -405,8 +406,8 @@ func TestFaults(t *testing.T) {
 // TestErrorOfSeveralFilters: the error is the one that ended the others.
 func TestErrorOfSeveralFilters(t *testing.T) {
 	t.Parallel()
-	server := testenv.StartQdrantStandIn(t)
-	x, s := open(t, config(testenv.QdrantPlace{URL: server.URL, Collection: "c"})), system(t)
+	server := qdranttest.StartStandIn(t)
+	x, s := open(t, config(qdranttest.Place{URL: server.URL, Collection: "c"})), system(t)
 	v := random(rand.New(rand.NewPCG(4, 4)))
 	long := vector.Doc{ID: "long", Position: 1, Chunks: []vector.Chunk{{Vector: v, Span: schemas.Span{End: 9}}, {Vector: v, Span: schemas.Span{Start: 9, End: 18}}}}
 	must(t, x.Apply(t.Context(), s, []vector.Change{{Position: 1, Put: &long}}, 1))
@@ -414,7 +415,7 @@ func TestErrorOfSeveralFilters(t *testing.T) {
 	var calls atomic.Int32
 	end := make(chan struct{})
 	defer close(end)
-	server.Set(testenv.StandInFaults{Before: func(method, _ string) error {
+	server.Set(qdranttest.Faults{Before: func(method, _ string) error {
 		if method != "Get" { // of a long item's spans, one call a filter
 			return nil
 		}

@@ -9,13 +9,14 @@ import (
 	"satchel/pipeline/store/qdrant"
 	"satchel/pipeline/store/vector"
 	"satchel/test/testenv"
+	"satchel/test/testenv/qdranttest"
 )
 
 // TestSecureServer speaks to a Qdrant process that wants TLS and an API key.
 func TestSecureServer(t *testing.T) {
 	t.Parallel()
-	server, readOnly := testenv.StartQdrantSecure(t)
-	good := config(testenv.QdrantPlace{URL: server.URL, APIKey: server.APIKey, Collection: "c"})
+	server, readOnly := qdranttest.StartSecure(t)
+	good := config(qdranttest.Place{URL: server.URL, APIKey: server.APIKey, Collection: "c"})
 	good.CAFile = server.CAFile
 	s, log := system(t), history(60)
 	x := vector.New(open(t, good))

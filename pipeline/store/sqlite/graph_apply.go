@@ -47,7 +47,7 @@ func (db *Graph) commit(ctx context.Context, tenant string, b *graph.Batch) (ent
 
 func (db *Graph) read(tx *Tx, ids []string) (map[string]*graph.Row, error) {
 	found := make(map[string]*graph.Row, len(ids))
-	rows, err := tx.Rows(db.rows, ids)
+	rows, err := tx.Rows(db.found, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read nodes: %w", err)
 	}
@@ -113,11 +113,7 @@ func (db *Graph) write(ctx context.Context, tx *Tx, entries []graphEntry) error 
 	})
 }
 
-// Reset implements graph.Driver.
+// Reset removes a tenant's rows and its checkpoint.
 func (db *Graph) Reset(ctx context.Context, tenant string) error {
-	err := db.tenants.Replace(tenant, func() error { return db.file.Clear(ctx, tenant, "nodes") })
-	if err != nil {
-		return fmt.Errorf("reset graph: %w", db.file.Named(err))
-	}
-	return nil
+	return db.reset(ctx, tenant, "nodes")
 }

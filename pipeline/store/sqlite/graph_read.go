@@ -12,15 +12,6 @@ import (
 	"satchel/schemas"
 )
 
-// Checkpoint implements graph.Driver.
-func (db *Graph) Checkpoint(ctx context.Context, tenant string) (int64, error) {
-	at, err := db.file.Checkpoint(ctx, tenant)
-	if err != nil {
-		return 0, fmt.Errorf("read graph checkpoint: %w", err)
-	}
-	return at, nil
-}
-
 // Remaining counts which of the items the graph holds; an erasure asks it. The far end of
 // another item's link is not held.
 func (db *Graph) Remaining(ctx context.Context, tenant string, ids []string) (n int, err error) {

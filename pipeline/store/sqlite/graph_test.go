@@ -28,7 +28,7 @@ func TestGraphConformance(t *testing.T) {
 			dir := t.TempDir()
 			graphtest.Run(t, graphtest.Harness{
 				Open: func(ctx context.Context, name string) (graph.Driver, func() error, error) {
-					db, err := sqlite.OpenGraph(ctx, sqlite.GraphConfig{Path: filepath.Join(dir, name+" %41?.db"), MemoryBytes: memory})
+					db, err := sqlite.OpenGraph(ctx, sqlite.IndexConfig{Path: filepath.Join(dir, name+" %41?.db"), MemoryBytes: memory})
 					if err != nil {
 						return nil, nil, err
 					}
@@ -42,7 +42,7 @@ func TestGraphConformance(t *testing.T) {
 func setup(tb testing.TB) (*sqlite.Graph, *graph.Graph, scope.Scope, string) {
 	tb.Helper()
 	dir := tb.TempDir()
-	db, err := sqlite.OpenGraph(tb.Context(), sqlite.GraphConfig{Path: filepath.Join(dir, "graph.db")})
+	db, err := sqlite.OpenGraph(tb.Context(), sqlite.IndexConfig{Path: filepath.Join(dir, "graph.db")})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func at(second int) time.Time { return time.Unix(1_800_000_000+int64(second), 12
 
 func openItems(t *testing.T, path string) (*Items, *items.Items) {
 	t.Helper()
-	db, err := OpenItems(t.Context(), ItemsConfig{Path: path})
+	db, err := OpenItems(t.Context(), IndexConfig{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type itemsEntry struct {
 
 // Apply implements items.Rows.
 func (db *Items) Apply(ctx context.Context, tenant string, b *items.Batch) error {
-	return db.file.Named(db.dirs.Commit(tenant, func() (func(*directory), error) {
+	return db.file.Named(db.tenants.Commit(tenant, func() (func(*directory), error) {
 		return db.commit(ctx, tenant, b)
 	}))
 }
@@ -32,7 +32,7 @@ func (db *Items) commit(ctx context.Context, tenant string, b *items.Batch) (fun
 	var rows accessRows
 	changed, accessed := b.Parts()
 	if len(accessed) > 0 {
-		err := db.dirs.View(ctx, tenant, func(d *directory) { firsts, rows.sums, known = d.firsts(accessed), d.sums(), d.upTo })
+		err := db.tenants.View(ctx, tenant, func(d *directory) { firsts, rows.sums, known = d.firsts(accessed), d.sums(), d.upTo })
 		if err != nil {
 			return nil, err
 		}
@@ -183,11 +183,7 @@ func (db *Items) SetTokens(ctx context.Context, tenant string, counts map[string
 	return nil
 }
 
-// Reset implements items.Rows.
+// Reset removes a tenant's rows and its checkpoint.
 func (db *Items) Reset(ctx context.Context, tenant string) error {
-	err := db.dirs.Replace(tenant, func() error { return db.file.Clear(ctx, tenant, "items", "accesses") })
-	if err != nil {
-		return fmt.Errorf("reset items: %w", db.file.Named(err))
-	}
-	return nil
+	return db.reset(ctx, tenant, "items", "accesses")
 }

@@ -16,7 +16,7 @@ import (
 
 func fill(b *testing.B, n int) (*Items, *items.Items, scope.Scope, []string) {
 	b.Helper()
-	db, err := OpenItems(b.Context(), ItemsConfig{Path: filepath.Join(b.TempDir(), "items.db")})
+	db, err := OpenItems(b.Context(), IndexConfig{Path: filepath.Join(b.TempDir(), "items.db")})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func benchmark(b *testing.B, n int) {
 	if _, err := st.Stats(b.Context(), s); err != nil {
 		b.Fatal(err)
 	}
-	b.Logf("loaded in %v, %d bytes an item", time.Since(start), db.dirs.Bytes()/int64(n))
+	b.Logf("loaded in %v, %d bytes an item", time.Since(start), db.tenants.Bytes()/int64(n))
 	pick := func(k, i int) []string {
 		out := make([]string, k)
 		for j := range out {

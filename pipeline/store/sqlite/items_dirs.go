@@ -22,18 +22,18 @@ func (d *directory) apply(written []itemsEntry) {
 
 // Neighbours implements items.Directory.
 func (db *Items) Neighbours(ctx context.Context, tenant string, ids []string, radius int) (out map[string][]items.Neighbour, err error) {
-	err = db.dirs.View(ctx, tenant, func(d *directory) { out = d.neighbours(ids, radius) })
+	err = db.tenants.View(ctx, tenant, func(d *directory) { out = d.neighbours(ids, radius) })
 	return out, err
 }
 
 // Recent implements items.Directory.
 func (db *Items) Recent(ctx context.Context, tenant string, f schemas.Filter, behind items.Place, limit int) (out []string, err error) {
-	err = db.dirs.View(ctx, tenant, func(d *directory) { out = d.recent(d.facets.Allowed(f), behind, limit) })
+	err = db.tenants.View(ctx, tenant, func(d *directory) { out = d.recent(d.facets.Allowed(f), behind, limit) })
 	return out, err
 }
 
 // Stats implements items.Directory.
 func (db *Items) Stats(ctx context.Context, tenant string) (out items.Stats, err error) {
-	err = db.dirs.View(ctx, tenant, func(d *directory) { out = d.stats() })
+	err = db.tenants.View(ctx, tenant, func(d *directory) { out = d.stats() })
 	return out, err
 }

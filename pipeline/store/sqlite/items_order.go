@@ -13,7 +13,7 @@ import (
 // SessionPositions implements items.Order. A rank is an ordinal of the directory.
 func (db *Items) SessionPositions(ctx context.Context, tenant string, ids []string) (map[string]items.SessionPosition, error) {
 	out := map[string]items.SessionPosition{}
-	err := db.dirs.View(ctx, tenant, func(d *directory) {
+	err := db.tenants.View(ctx, tenant, func(d *directory) {
 		for _, id := range ids {
 			ord, ok := d.ids.Lookup(id)
 			if !ok {
@@ -32,7 +32,7 @@ func (db *Items) SessionPositions(ctx context.Context, tenant string, ids []stri
 // Windows implements items.Order.
 func (db *Items) Windows(ctx context.Context, tenant string, spots []items.Window) ([][]items.Member, error) {
 	out := make([][]items.Member, len(spots))
-	err := db.dirs.View(ctx, tenant, func(d *directory) {
+	err := db.tenants.View(ctx, tenant, func(d *directory) {
 		for i := range spots {
 			out[i] = d.window(&spots[i])
 		}
@@ -62,7 +62,7 @@ func (d *directory) window(a *items.Window) []items.Member {
 
 // SetNovelties implements items.Order. The directory holds nothing of it.
 func (db *Items) SetNovelties(ctx context.Context, tenant string, novelties map[string]float64) error {
-	err := db.dirs.Commit(tenant, func() (func(*directory), error) {
+	err := db.tenants.Commit(tenant, func() (func(*directory), error) {
 		return nil, db.file.Update(ctx, tenant, func(tx *Tx) error { return db.setNovelties(ctx, tx, novelties) })
 	})
 	if err != nil {

@@ -13,15 +13,6 @@ import (
 	"satchel/schemas"
 )
 
-// Checkpoint implements items.Rows.
-func (db *Items) Checkpoint(ctx context.Context, tenant string) (int64, error) {
-	at, err := db.file.Checkpoint(ctx, tenant)
-	if err != nil {
-		return 0, fmt.Errorf("read items checkpoint: %w", err)
-	}
-	return at, nil
-}
-
 // Get implements items.Rows.
 func (db *Items) Get(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
 	out, err := db.rows(ctx, tenant, ids)
@@ -122,7 +113,7 @@ func (db *Items) complete(ctx context.Context, tenant string, of []schemas.Recor
 	if len(of) == 0 {
 		return nil
 	}
-	return db.dirs.View(ctx, tenant, func(d *directory) {
+	return db.tenants.View(ctx, tenant, func(d *directory) {
 		for i := range of {
 			d.complete(&of[i])
 		}

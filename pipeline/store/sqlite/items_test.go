@@ -25,7 +25,7 @@ func TestItemsConformance(t *testing.T) {
 			dir := t.TempDir()
 			itemstest.Run(t, itemstest.Harness{
 				Open: func(ctx context.Context, name string) (items.Driver, func() error, error) {
-					db, err := sqlite.OpenItems(ctx, sqlite.ItemsConfig{Path: filepath.Join(dir, name+" %41?.db"), MemoryBytes: memory})
+					db, err := sqlite.OpenItems(ctx, sqlite.IndexConfig{Path: filepath.Join(dir, name+" %41?.db"), MemoryBytes: memory})
 					if err != nil {
 						return nil, nil, err
 					}
@@ -39,7 +39,7 @@ func TestItemsConformance(t *testing.T) {
 func TestErasedContentIsInNoFile(t *testing.T) {
 	t.Parallel()
 	dir, canary := t.TempDir(), "zq-canary-7713"
-	db, err := sqlite.OpenItems(t.Context(), sqlite.ItemsConfig{Path: filepath.Join(dir, "items.db")})
+	db, err := sqlite.OpenItems(t.Context(), sqlite.IndexConfig{Path: filepath.Join(dir, "items.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestErasedContentIsInNoFile(t *testing.T) {
 
 func TestItemsReadersAndWritersTogether(t *testing.T) {
 	t.Parallel()
-	db, err := sqlite.OpenItems(t.Context(), sqlite.ItemsConfig{Path: filepath.Join(t.TempDir(), "items.db"), MemoryBytes: 20_000})
+	db, err := sqlite.OpenItems(t.Context(), sqlite.IndexConfig{Path: filepath.Join(t.TempDir(), "items.db"), MemoryBytes: 20_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestADamagedFileIsANamedError(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Repeat([]byte("not a database. "), 512), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.OpenItems(t.Context(), sqlite.ItemsConfig{Path: path}); !errors.Is(err, items.ErrCorrupt) {
+	if _, err := sqlite.OpenItems(t.Context(), sqlite.IndexConfig{Path: path}); !errors.Is(err, items.ErrCorrupt) {
 		t.Errorf("a damaged file is %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,10 +64,7 @@ func (v *Vectors) Apply(ctx context.Context, s scope.Scope, changes []Change, up
 			}
 		}
 	}
-	if err := v.driver.Apply(ctx, s, changes, upTo); err != nil {
-		return fmt.Errorf("apply to vectors up to %d: %w", upTo, err)
-	}
-	return nil
+	return failed(fmt.Sprintf("apply to vectors up to %d", upTo), v.driver.Apply(ctx, s, changes, upTo))
 }
 
 // Remove takes items out ahead of the removal that a later change brings, but for what came after position upTo. The
@@ -75,10 +73,7 @@ func (v *Vectors) Remove(ctx context.Context, s scope.Scope, ids []string, upTo 
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("remove from vectors: %w", err)
 	}
-	if err := v.driver.Remove(ctx, s, ids, upTo); err != nil {
-		return fmt.Errorf("remove %d items from vectors: %w", len(ids), err)
-	}
-	return nil
+	return failed(fmt.Sprintf("remove %d items from vectors", len(ids)), v.driver.Remove(ctx, s, ids, upTo))
 }
 
 // Checkpoint returns the position up to which changes are in the index, 0 for none.
@@ -98,10 +93,7 @@ func (v *Vectors) Search(ctx context.Context, s scope.Scope, q Query) (Result, e
 		return Result{}, nil
 	}
 	r, err := v.driver.Search(ctx, s, q)
-	if err != nil {
-		return Result{}, fmt.Errorf("search vectors: %w", err)
-	}
-	return r, nil
+	return r, failed("search vectors", err)
 }
 
 // SearchEach is Search under each of the filters, in one call of the driver. See Batch.
@@ -143,20 +135,14 @@ func (v *Vectors) mayAsk(s scope.Scope, q *Query) error {
 
 // Score returns the query's score of each id, in order. See Index.
 func (v *Vectors) Score(ctx context.Context, s scope.Scope, q Query, ids []string) ([]float64, error) {
-	if err := s.Check(); err != nil {
-		return nil, fmt.Errorf("score vectors: %w", err)
-	}
-	if err := v.check(q.Vector); err != nil {
+	if err := cmp.Or(s.Check(), v.check(q.Vector)); err != nil {
 		return nil, fmt.Errorf("score vectors: %w", err)
 	}
 	if q.Filter.IsNone() || len(ids) == 0 {
 		return make([]float64, len(ids)), nil
 	}
 	scores, err := v.driver.Score(ctx, s, q, ids)
-	if err != nil {
-		return nil, fmt.Errorf("score vectors: %w", err)
-	}
-	return scores, nil
+	return scores, failed("score vectors", err)
 }
 
 // ScoreChunks returns the cosines of all chunks of each id, in order. See Index.
@@ -168,10 +154,7 @@ func (v *Vectors) ScoreChunks(ctx context.Context, s scope.Scope, q Query, ids [
 		return make([][]ChunkScore, len(ids)), nil
 	}
 	scores, err := v.driver.ScoreChunks(ctx, s, q, ids)
-	if err != nil {
-		return nil, fmt.Errorf("score chunks: %w", err)
-	}
-	return scores, nil
+	return scores, failed("score chunks", err)
 }
 
 // Digest returns a hash of the tenant's items. See Index.
@@ -201,4 +184,11 @@ func (v *Vectors) check(x []float32) error {
 		}
 	}
 	return nil
+}
+
+func failed(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", call, err)
 }

@@ -18,7 +18,7 @@ import (
 	"satchel/schemas"
 	"satchel/test/conformance/policytest"
 	"satchel/test/parts"
-	"satchel/test/testenv"
+	"satchel/test/testenv/opatest"
 )
 
 // hundred is a request for 100 items of as many profiles, most of them refused.
@@ -115,7 +115,7 @@ func TestConformanceOfOPA(t *testing.T) {
 	t.Parallel()
 	t.Run("an OPA process", func(t *testing.T) {
 		t.Parallel()
-		server := testenv.StartOPA(t, builtin.Bundle(), "built-in")
+		server := opatest.Start(t, builtin.Bundle(), "built-in")
 		policytest.Run(t, func(t *testing.T) policies.PDP {
 			return open(t, remote.Config{URL: server.URL, Timeout: time.Minute, CacheTTL: time.Minute})
 		})
@@ -128,7 +128,7 @@ func TestOPAProcess(t *testing.T) {
 	if !parts.Required("opa") {
 		t.Skip("runs where opa is required: it measures")
 	}
-	server := testenv.StartOPA(t, builtin.Bundle(), "built-in")
+	server := opatest.Start(t, builtin.Bundle(), "built-in")
 	embedded, err := opa.New(t.Context(), opa.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestOPAProcess(t *testing.T) {
 	measure(t, "remote, batched, cold, all allowed", batched, 200, uncached, shown(), true)
 	measure(t, "remote, cached", kept, 500, cached, hundred(), false)
 	t.Logf("cache hit rate %.3f", cached.Stats().HitRate())
-	tuned := testenv.StartOPA(t, builtin.Bundle(), "built-in", "GOGC=400")
+	tuned := opatest.Start(t, builtin.Bundle(), "built-in", "GOGC=400")
 	whole = open(t, remote.Config{URL: tuned.URL, Timeout: time.Minute, BatchItems: 100})
 	uncached = open(t, remote.Config{URL: tuned.URL, Timeout: time.Minute})
 	t.Log("a server with GOGC=400 in its environment, as deploy/compose has it")
@@ -165,7 +165,7 @@ func TestOPAProcess(t *testing.T) {
 
 // killed kills the server while it is asked: what is answered is right, and then it is
 // deny or the local rules.
-func killed(t *testing.T, server *testenv.OPAServer, embedded policies.PDP) {
+func killed(t *testing.T, server *opatest.Server, embedded policies.PDP) {
 	t.Helper()
 	strict := open(t, remote.Config{URL: server.URL})
 	standing := policies.NewLocalRules(open(t, remote.Config{URL: server.URL}), embedded)

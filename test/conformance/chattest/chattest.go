@@ -3,6 +3,7 @@
 package chattest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -107,14 +108,10 @@ func send(t testing.TB, w http.ResponseWriter, r *http.Request, call Call, reply
 	for k, v := range reply.Header {
 		w.Header().Set(k, v)
 	}
-	if reply.Status == 0 {
-		reply.Status = http.StatusOK
-	}
+	reply.Status = cmp.Or(reply.Status, http.StatusOK)
 	body := []byte(reply.Body)
 	if reply.Body == "" {
-		if reply.Finish == "" {
-			reply.Finish = "stop"
-		}
+		reply.Finish = cmp.Or(reply.Finish, "stop")
 		var err error
 		body, err = json.Marshal(map[string]any{
 			"model":   call.Fields["model"],

@@ -15,6 +15,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 func testAppendRead(t *testing.T, open Open) {
@@ -40,12 +41,12 @@ func testAppendRead(t *testing.T, open Open) {
 		if diff := cmp.Diff(want, e); diff != "" {
 			t.Errorf("entry %d: %s", i, diff)
 		}
-		one, err := l.Find(t.Context(), system(t, d.Tenant), d.Source, d.ID)
+		one, err := l.Find(t.Context(), folded.Tenant(t, d.Tenant), d.Source, d.ID)
 		if diff := cmp.Diff(e, one); err != nil || diff != "" {
 			t.Errorf("find %d: %v %s", i, err, diff)
 		}
 	}
-	got, err := l.Attachment(t.Context(), system(t, "acme"), 4)
+	got, err := l.Attachment(t.Context(), folded.Tenant(t, "acme"), 4)
 	if err != nil || string(got) != "rendered" {
 		t.Errorf("attachment = %q, %v", got, err)
 	}
@@ -71,7 +72,7 @@ func testExisting(t *testing.T, open Open) {
 	if diff := cmp.Diff(absent, record("1")); diff != "" {
 		t.Errorf("outcomes: %s", diff)
 	}
-	if _, err := l.SignedHead(t.Context(), system(t, "ghost")); err != nil {
+	if _, err := l.SignedHead(t.Context(), folded.Tenant(t, "ghost")); err != nil {
 		t.Error(err)
 	}
 	tenants, err := l.Tenants(t.Context())
@@ -108,25 +109,25 @@ func testLeaf(t *testing.T, open Open) {
 		if leafOf(&e) != e.Leaf {
 			t.Errorf("leaf of position %d differs from the documented one", e.Position)
 		}
-		preimage, err := l.Preimage(t.Context(), system(t, "acme"), e.Position)
+		preimage, err := l.Preimage(t.Context(), folded.Tenant(t, "acme"), e.Position)
 		if sum := sha256.Sum256(append([]byte{0}, preimage...)); err != nil || sum != e.Leaf {
 			t.Errorf("preimage of position %d does not give its leaf (%v)", e.Position, err)
 		}
 	}
-	c, err := l.Content(t.Context(), system(t, "acme"), 1)
+	c, err := l.Content(t.Context(), folded.Tenant(t, "acme"), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ext := sha256.Sum256([]byte("datacontenttype 16 application/json\ntraceparent 4 00-x\n"))
 	data := sha256.Sum256([]byte(`{"text":"first"}`))
 	opened := sha256.Sum256(slices.Concat(c.Salt[:], ext[:], data[:]))
-	if e, err := l.Entry(t.Context(), system(t, "acme"), 1); err != nil || opened != e.Commitment {
+	if e, err := l.Entry(t.Context(), folded.Tenant(t, "acme"), 1); err != nil || opened != e.Commitment {
 		t.Errorf("the commitment differs from the documented one (%v)", err)
 	}
 }
 
 func testEmpty(t *testing.T, open Open) {
-	l, s := newLog(t, open(t), nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	h, err := l.Head(t.Context(), s)
 	if want := (eventlog.Head{Tenant: "acme", Root: sha256.Sum256(nil)}); err != nil || h != want {
 		t.Errorf("head = %v, %v", h, err)
@@ -281,7 +282,7 @@ func testScope(t *testing.T, open Open) {
 			t.Errorf("%s with the zero scope: %v", what, err)
 		}
 	}
-	other := system(t, "globex")
+	other := folded.Tenant(t, "globex")
 	if _, err := l.Entry(t.Context(), other, 1); !errors.Is(err, eventlog.ErrNotFound) {
 		t.Errorf("another tenant reads: %v", err)
 	}
@@ -294,7 +295,7 @@ func testScope(t *testing.T, open Open) {
 }
 
 func testLookups(t *testing.T, open Open) {
-	l, s := newLog(t, open(t), nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	linked := draft("acme", "3", "x")
 	linked.Type, linked.Subject = "linked", "item-1"
 	add(t, l, draft("acme", "1", "x"), draft("acme", "2", "x"), linked,
@@ -320,10 +321,10 @@ func testLookups(t *testing.T, open Open) {
 		}},
 		{"latest of none", nil, func() ([]int64, error) { return l.Latest(t.Context(), s, nil) }},
 		{"latest of a tenant without a log", []int64{0, 0}, func() ([]int64, error) {
-			return l.Latest(t.Context(), system(t, "nowhere"), []string{"item-1", `odd "π"`})
+			return l.Latest(t.Context(), folded.Tenant(t, "nowhere"), []string{"item-1", `odd "π"`})
 		}},
 		{"latest of another tenant", []int64{0, 1}, func() ([]int64, error) {
-			return l.Latest(t.Context(), system(t, "globex"), []string{"item-1", "item-p3"})
+			return l.Latest(t.Context(), folded.Tenant(t, "globex"), []string{"item-1", "item-p3"})
 		}},
 		{"no subject", nil, func() ([]int64, error) { return positionsOf(l.BySubject(t.Context(), s, "")) }},
 		{"one item", []int64{4}, func() ([]int64, error) { return l.Referring(t.Context(), s, []string{"item-1"}) }},

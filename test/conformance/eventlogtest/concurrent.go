@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"satchel/pipeline/store/eventlog"
+	"satchel/test/conformance/internal/folded"
 )
 
 // testConcurrent has many writers share transactions; some write the same keys.
@@ -45,7 +46,7 @@ func testConcurrent(t *testing.T, open Open) {
 	for _, tenant := range []string{"t0", "t1", "t2"} {
 		entries := readAll(t, l, tenant)
 		total += len(entries)
-		if err := l.Verify(t.Context(), system(t, tenant), nil, nil); err != nil {
+		if err := l.Verify(t.Context(), folded.Tenant(t, tenant), nil, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -56,7 +57,7 @@ func testConcurrent(t *testing.T, open Open) {
 }
 
 func checkOutcome(t *testing.T, l *eventlog.Log, o eventlog.Outcome, tenant, id string) {
-	e, err := l.Entry(t.Context(), system(t, tenant), o.Position)
+	e, err := l.Entry(t.Context(), folded.Tenant(t, tenant), o.Position)
 	if err != nil || e.ID != id || e.Leaf != o.Leaf {
 		t.Errorf("outcome %v of event %q is entry %q, %v", o, id, e.ID, err)
 	}
@@ -194,14 +195,14 @@ func testClosed(t *testing.T, open Open) {
 	add(t, l, draft("acme", "1", "x"))
 	waited := make(chan error, 1)
 	watched := l.Watch(t.Context())
-	go func() { waited <- second(l.Await(t.Context(), system(t, "acme"), 1)) }()
+	go func() { waited <- second(l.Await(t.Context(), folded.Tenant(t, "acme"), 1)) }()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{draft("acme", "2", "x")}}); !errors.Is(err, eventlog.ErrClosed) {
 		t.Errorf("append: %v", err)
 	}
-	if _, err := l.Head(t.Context(), system(t, "acme")); !errors.Is(err, eventlog.ErrClosed) {
+	if _, err := l.Head(t.Context(), folded.Tenant(t, "acme")); !errors.Is(err, eventlog.ErrClosed) {
 		t.Errorf("head: %v", err)
 	}
 	if err := <-waited; !errors.Is(err, eventlog.ErrClosed) {
@@ -212,7 +213,7 @@ func testClosed(t *testing.T, open Open) {
 }
 
 func testAwait(t *testing.T, open Open) {
-	l, s := newLog(t, open(t), nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	done := make(chan int64, 1)
 	go func() {
 		size, err := l.Await(t.Context(), s, 2)

@@ -12,13 +12,14 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 // testCopy copies a log with erasures to another database, interrupted once; the copy
 // reads, proves, verifies and goes on as the original.
 func testCopy(t *testing.T, open Open) {
 	from, to := open(t), open(t)
-	l, s := newLog(t, from, nil), system(t, "acme")
+	l, s := newLog(t, from, nil), folded.Tenant(t, "acme")
 	fillWithErasures(t, l)
 	fence, _, err := l.TakeFence(t.Context(), "append/p00")
 	if err != nil {
@@ -36,7 +37,7 @@ func testCopy(t *testing.T, open Open) {
 	var calls []int64
 	for _, tenant := range []string{"acme", "globex"} {
 		head, err := eventlog.Copy(t.Context(), from, to, tenant, func(done, _ int64) { calls = append(calls, done) })
-		if want, e := l.Head(t.Context(), system(t, tenant)); err != nil || e != nil || head != want {
+		if want, e := l.Head(t.Context(), folded.Tenant(t, tenant)); err != nil || e != nil || head != want {
 			t.Fatalf("copy of %s: %v, %v", tenant, head, err)
 		}
 	}
@@ -86,7 +87,7 @@ func fillWithErasures(t *testing.T, l *eventlog.Log) {
 	add(t, l, drafts...)
 	add(t, l, packed("acme", "p1", "shows", "item-1"), packed("acme", "p2", "stays", "item-2"), packed("acme", "p3", "goes whole", "item-3"), draft("globex", "1", "x"))
 	gone := erasing(t, "acme", "e", schemas.MemoryErased{Items: []string{"item-1"}, Receipt: &schemas.ErasureReceipt{Positions: []int64{7, 1206}}})
-	if _, err := l.AppendErasure(t.Context(), system(t, "acme"), gone, []int64{2, 7, 1206}, []int64{1204}); err != nil {
+	if _, err := l.AppendErasure(t.Context(), folded.Tenant(t, "acme"), gone, []int64{2, 7, 1206}, []int64{1204}); err != nil {
 		t.Fatal(err)
 	}
 }

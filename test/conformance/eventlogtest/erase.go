@@ -11,6 +11,7 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 // erasing returns a memory.erased draft.
@@ -24,7 +25,7 @@ func erasing(t *testing.T, tenant, id string, e schemas.MemoryErased) eventlog.D
 }
 
 func testErase(t *testing.T, open Open) {
-	l, s := newLog(t, open(t), nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	add(t, l, draft("acme", "1", "secret"), draft("acme", "2", "kept"), packed("acme", "p1", "shows secret", "item-1", "item-2"),
 		packed("acme", "p2", "shows kept", "item-2"), draft("acme", "3", "named by position"), packed("acme", "p3", "goes whole", "item-2"))
 	before := readAll(t, l, "acme")
@@ -87,7 +88,7 @@ func testOvertaken(t *testing.T, open Open) {
 		d.Type, d.Source, d.Subject = typeHeld, "satchel://holds", "hold"
 		return d
 	}
-	l, s := newLog(t, open(t), nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	add(t, l, draft("acme", "1", "secret"))
 	at := add(t, l, held("h"))[0].Position
 	first := erasing(t, "acme", "e", schemas.MemoryErased{Items: []string{"item-1"}})
@@ -129,7 +130,7 @@ func testOvertaken(t *testing.T, open Open) {
 
 // testUnexplained erases without the entry that says so.
 func testUnexplained(t *testing.T, open Open) {
-	l, s := newLog(t, open(t), nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	add(t, l, erasing(t, "acme", "early", schemas.MemoryErased{Items: []string{"item-1"}}), draft("acme", "1", "x"), draft("acme", "2", "x"), packed("acme", "p", "r", "item-1"))
 	if n, err := l.EraseAttachments(t.Context(), s, []int64{4, 4, 2}); err != nil || n != 1 {
 		t.Fatalf("erased %d attachments, %v", n, err)
@@ -153,7 +154,7 @@ func testUnexplained(t *testing.T, open Open) {
 }
 
 func testVerify(t *testing.T, open Open) {
-	l, s := newLog(t, open(t), nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	var drafts []eventlog.Draft
 	for i := range 1500 {
 		drafts = append(drafts, draft("acme", fmt.Sprint(i), "x"))
@@ -176,7 +177,7 @@ func testVerify(t *testing.T, open Open) {
 
 // testFencedErasure appends an erasure whose fence somebody has taken since, and one with the present fence.
 func testFencedErasure(t *testing.T, open Open) {
-	l, s := newLog(t, open(t), nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	add(t, l, draft("acme", "1", "secret"))
 	fence, _, err := l.TakeFence(t.Context(), "retain/acme")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 // keeping has the log keep its erasures in a folder.
@@ -24,7 +25,7 @@ func keeping(folder string) func(*eventlog.Config) {
 // eraseItems appends an erasure for each item and keeps it.
 func eraseItems(t *testing.T, l *eventlog.Log, tenant string, items ...string) {
 	t.Helper()
-	s := system(t, tenant)
+	s := folded.Tenant(t, tenant)
 	for _, item := range items {
 		got, err := l.AppendErasure(t.Context(), s, erasing(t, tenant, "erase-"+item, schemas.MemoryErased{Items: []string{item}}), nil, nil)
 		if err != nil {
@@ -36,13 +37,13 @@ func eraseItems(t *testing.T, l *eventlog.Log, tenant string, items ...string) {
 
 func keep(t *testing.T, l *eventlog.Log, tenant string, position int64) {
 	t.Helper()
-	e, err := l.Entry(t.Context(), system(t, tenant), position)
+	e, err := l.Entry(t.Context(), folded.Tenant(t, tenant), position)
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := []eventlog.KeptErasure{eventlog.KeptErasureOf(&e, []string{strings.TrimPrefix(e.ID, "erase-")})}
 	for range 2 { // the second time it is there
-		if err := l.KeepErasures(system(t, tenant), kept); err != nil {
+		if err := l.KeepErasures(folded.Tenant(t, tenant), kept); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,7 +51,7 @@ func keep(t *testing.T, l *eventlog.Log, tenant string, position int64) {
 
 func lostIDs(t *testing.T, l *eventlog.Log, tenant string) (ids []string) {
 	t.Helper()
-	lost, err := l.LostErasures(t.Context(), system(t, tenant))
+	lost, err := l.LostErasures(t.Context(), folded.Tenant(t, tenant))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func testErasures(t *testing.T, open Open) {
 		t.Error(diff)
 	}
 	var bad *eventlog.VerifyError
-	if err := again.Verify(t.Context(), system(t, "acme"), nil, nil); !errors.As(err, &bad) || bad.Position != 4 || !strings.Contains(bad.Problem, "restored from an older copy") {
+	if err := again.Verify(t.Context(), folded.Tenant(t, "acme"), nil, nil); !errors.As(err, &bad) || bad.Position != 4 || !strings.Contains(bad.Problem, "restored from an older copy") {
 		t.Errorf("verify: %v", err)
 	}
 	if err := again.VerifyAll(t.Context(), nil); !errors.As(err, &bad) {
@@ -103,7 +104,7 @@ func testErasures(t *testing.T, open Open) {
 		t.Errorf("a tenant whose log is gone: %s", diff)
 	}
 	eraseItems(t, again, "other", "item-a", "item-c")
-	if _, err := again.AppendErasure(t.Context(), system(t, "acme"), erasing(t, "acme", "erase-item-b.again-2", schemas.MemoryErased{Items: []string{"more", "item-b"}}), nil, nil); err != nil {
+	if _, err := again.AppendErasure(t.Context(), folded.Tenant(t, "acme"), erasing(t, "acme", "erase-item-b.again-2", schemas.MemoryErased{Items: []string{"more", "item-b"}}), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if lost := append(lostIDs(t, again, "acme"), lostIDs(t, again, "other")...); len(lost) > 0 {
@@ -119,7 +120,7 @@ func testErasures(t *testing.T, open Open) {
 func testErasuresDamaged(t *testing.T, open Open) {
 	folder := t.TempDir()
 	l := newLog(t, open(t), keeping(folder))
-	s, path := system(t, "acme"), filepath.Join(folder, "acme")
+	s, path := folded.Tenant(t, "acme"), filepath.Join(folder, "acme")
 	eraseItems(t, l, "acme", "item-a", "item-b", "item-c")
 	eraseItems(t, l, "other", "item-a")
 	whole, err := os.ReadFile(path)

@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 // Open returns a driver over a fresh, empty store. The suite closes it.
@@ -79,15 +79,6 @@ func newLog(t *testing.T, driver eventlog.Driver, change func(*eventlog.Config))
 	return l
 }
 
-func system(t *testing.T, tenant string) scope.Scope {
-	t.Helper()
-	s, err := scope.System(tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func draft(tenant, id, text string) eventlog.Draft {
 	return eventlog.Draft{
 		Tenant: tenant, Agent: "planner", Type: typeRecorded, Source: agentSource, ID: id, Subject: "item-" + id,
@@ -129,7 +120,7 @@ func readAll(t *testing.T, l *eventlog.Log, tenant string) []eventlog.Entry {
 	t.Helper()
 	var all []eventlog.Entry
 	for {
-		part, err := l.Read(t.Context(), system(t, tenant), int64(len(all)), 7)
+		part, err := l.Read(t.Context(), folded.Tenant(t, tenant), int64(len(all)), 7)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,13 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/pipeline/store/eventlog"
+	"satchel/test/conformance/internal/folded"
 )
 
 // testExport takes a log with erasures out of one database in two steps and puts it into another,
 // where it reads and verifies as the original. What was changed on the way is refused.
 func testExport(t *testing.T, open Open) {
 	from, to := open(t), open(t)
-	l, s := newLog(t, from, nil), system(t, "acme")
+	l, s := newLog(t, from, nil), folded.Tenant(t, "acme")
 	fillWithErasures(t, l)
 	var rows []eventlog.Row
 	take := func(known eventlog.Head) eventlog.Head {

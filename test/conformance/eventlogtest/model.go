@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"satchel/pipeline/store/eventlog"
+	"satchel/test/conformance/internal/folded"
 )
 
 // model is what a log must look like, kept in a map and a slice.
@@ -55,13 +56,13 @@ func testModel(t *testing.T, open Open) {
 			if log := m.logs[tenant]; position <= len(log) && !log[position-1].erased {
 				log[position-1].erased, want = true, 1
 			}
-			if n, err := l.Erase(t.Context(), system(t, tenant), []int64{int64(position)}); err != nil || n != want {
+			if n, err := l.Erase(t.Context(), folded.Tenant(t, tenant), []int64{int64(position)}); err != nil || n != want {
 				rt.Fatalf("erase %d: %d, %v, want %d", position, n, err, want)
 			}
 		}
 		for _, tenant := range tenants {
 			var got []modelEntry
-			entries, err := l.Read(t.Context(), system(t, tenant), 0, 0)
+			entries, err := l.Read(t.Context(), folded.Tenant(t, tenant), 0, 0)
 			if err != nil {
 				rt.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"satchel/pipeline/store/eventlog"
+	"satchel/test/conformance/internal/folded"
 )
 
 func hashOf(t *testing.T, s string) (h tlog.Hash) {
@@ -37,7 +38,7 @@ func hashesOf(t *testing.T, s []string) []tlog.Hash {
 // testProofs checks proofs for every position and size with x/mod's own verifier, and
 // stored hashes and heads with its own hashing.
 func testProofs(t *testing.T, open Open) {
-	l, s := newLog(t, open(t), nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	const n = 70
 	heads := []eventlog.Head{{}}
 	var stored []tlog.Hash
@@ -104,7 +105,7 @@ func testProofs(t *testing.T, open Open) {
 }
 
 func testSignedHead(t *testing.T, open Open) {
-	l, s := newLog(t, open(t), nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	add(t, l, draft("acme", "1", "x"), draft("acme", "2", "x"))
 	reply, err := l.SignedHead(t.Context(), s)
 	if err != nil {
@@ -119,7 +120,7 @@ func testSignedHead(t *testing.T, open Open) {
 		t.Errorf("opened %v (%v), head %v (%v)", h, err, now, headErr)
 	}
 	openedUnderOtherNames(t, open, h, reply.Checkpoint)
-	if _, err := l.OpenCheckpoint(system(t, "globex"), []byte(reply.Checkpoint)); err == nil {
+	if _, err := l.OpenCheckpoint(folded.Tenant(t, "globex"), []byte(reply.Checkpoint)); err == nil {
 		t.Error("a checkpoint of another tenant was taken")
 	}
 	if _, err := l.OpenCheckpoint(s, []byte(strings.Replace(reply.Checkpoint, "\n2\n", "\n1\n", 1))); err == nil {
@@ -132,7 +133,7 @@ func openedUnderOtherNames(t *testing.T, open Open, h eventlog.Head, under strin
 	t.Helper()
 	var signer note.Signer
 	l := newLog(t, open(t), func(c *eventlog.Config) { c.Origin, signer = "log.example.org", c.Signer })
-	s := system(t, "acme")
+	s := folded.Tenant(t, "acme")
 	if got, err := l.OpenCheckpoint(s, []byte(under)); err != nil || got != h {
 		t.Errorf("under the former origin: %v, %v", got, err)
 	}
@@ -165,7 +166,7 @@ func openedUnderOtherNames(t *testing.T, open Open, h eventlog.Head, under strin
 func testKept(t *testing.T, open Open) {
 	folder := filepath.Join(t.TempDir(), "kept")
 	keep := func(c *eventlog.Config) { c.Keep = folder }
-	l, s := newLog(t, open(t), keep), system(t, "acme")
+	l, s := newLog(t, open(t), keep), folded.Tenant(t, "acme")
 	if _, err := l.SignedHead(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/pipeline/store/eventlog"
+	"satchel/test/conformance/internal/folded"
 )
 
 // testTail holds what Read gives with its newest entries in memory against what is
@@ -25,14 +26,14 @@ func testTail(t *testing.T, open Open) {
 			if round%4 == 3 {
 				erasure := draft(tenant, "erase"+id, "")
 				erasure.Type = typeErased
-				if _, err := l.AppendErasure(t.Context(), system(t, tenant), erasure, []int64{sizes[tenant] - 1}, nil); err != nil {
+				if _, err := l.AppendErasure(t.Context(), folded.Tenant(t, tenant), erasure, []int64{sizes[tenant] - 1}, nil); err != nil {
 					t.Fatal(err)
 				}
 				sizes[tenant]++
 			}
 		}
 		for tenant, size := range sizes {
-			s := system(t, tenant)
+			s := folded.Tenant(t, tenant)
 			for after := int64(0); after <= size; after++ {
 				entries, err := l.Read(t.Context(), s, after, 3)
 				if err != nil || (len(entries) == 0) != (after == size) {

@@ -7,38 +7,24 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 // Harness makes the stores under test.
-type Harness struct {
-	// Open opens the store named name, the same one for the same name: what was applied
-	// before close is there after it is opened again.
-	Open func(ctx context.Context, name string) (driver graph.Driver, close func() error, err error)
-}
+type Harness = folded.Harness[graph.Driver]
 
 // Run checks that a driver keeps the contract.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, *fixture){
+	folded.Run(t, func(t *testing.T, name string) *fixture { return open(t, h, name) }, map[string]func(*testing.T, *fixture){
 		"Walk": testWalk, "Entities": testEntities, "Hubs": testHubs, "HubsOfPopulation": testHubsOfPopulation, "Exclude": testExclude, "FanOut": testFanOut, "Filter": testFilter, "Through": testThrough,
 		"Replace": testReplace, "Link": testLink, "Remove": testRemove, "Between": testBetween, "Distances": testDistances,
 		"Replay": testReplay, "Refusals": testRefusals, "Tenants": testTenants, "Reset": testReset, "Reopen": testReopen,
 		"Large": testLarge,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, open(t, h, name))
-		})
-	}
-	t.Run("Model", func(t *testing.T) {
-		t.Parallel()
-		testModel(t, open(t, h, "Model"))
+		"Model": testModel,
 	})
 }
 
@@ -50,44 +36,16 @@ type fixture struct {
 	reopen func()
 }
 
-func tenant(t interface{ Fatal(...any) }, name string) scope.Scope {
-	s, err := scope.System(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func open(t *testing.T, h Harness, name string) *fixture {
 	t.Helper()
-	f := &fixture{scope: tenant(t, "t1")}
-	var closeStore func() error
-	start := func() {
-		driver, c, err := h.Open(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Graph, f.driver, closeStore = graph.New(driver), driver, c
-	}
-	stop := func() {
-		if err := closeStore(); err != nil {
-			t.Error(err)
-		}
-	}
-	start()
-	t.Cleanup(func() { stop() })
-	f.reopen = func() {
-		stop()
-		start()
-	}
+	f := &fixture{scope: folded.Tenant(t, "t1")}
+	f.reopen = h.Start(t, name, func(driver graph.Driver) { f.Graph, f.driver = graph.New(driver), driver })
 	return f
 }
 
 func (f *fixture) apply(t *testing.T, changes ...graph.Change) {
 	t.Helper()
-	if err := f.Apply(t.Context(), f.scope, changes, 0); err != nil {
-		t.Fatal(err)
-	}
+	folded.Apply(t, f.Graph, f.scope, changes...)
 }
 
 func (f *fixture) walk(t *testing.T, w graph.Walk) []graph.Visit {
@@ -100,13 +58,6 @@ func (f *fixture) walk(t *testing.T, w graph.Walk) []graph.Visit {
 		t.Fatal(err)
 	}
 	return got
-}
-
-func same(t *testing.T, got, want any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("difference (-want +got):\n%s", diff)
-	}
 }
 
 // node returns a put of a node with links "rel>to".
@@ -136,27 +87,27 @@ func testWalk(t *testing.T, f *fixture) {
 		node(4, "d", link(schemas.RelPartOf, "c"), link(schemas.RelMentions, "nowhere")), node(5, "z"))
 	b := visit("b", 1, "b", schemas.RelCausedBy, "a")
 	c := visit("c", 2, "c", schemas.RelFollows, "b")
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}}), []graph.Visit{b})
-	same(t, f.walk(t, graph.Walk{From: []string{"a", "unknown", "a"}, Hops: 2}), []graph.Visit{b, c})
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 9}), []graph.Visit{b, c, visit("d", 3, "d", schemas.RelPartOf, "c")})
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3, Limit: 1}), []graph.Visit{b})
-	same(t, f.walk(t, graph.Walk{From: []string{"c"}, Hops: 1}),
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}}), []graph.Visit{b})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a", "unknown", "a"}, Hops: 2}), []graph.Visit{b, c})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 9}), []graph.Visit{b, c, visit("d", 3, "d", schemas.RelPartOf, "c")})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3, Limit: 1}), []graph.Visit{b})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"c"}, Hops: 1}),
 		[]graph.Visit{visit("b", 1, "c", schemas.RelFollows, "b"), visit("d", 1, "d", schemas.RelPartOf, "c")})
-	same(t, f.walk(t, graph.Walk{From: []string{"c"}, Hops: 3, Rels: []schemas.Rel{schemas.RelFollows, schemas.RelCausedBy}}),
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"c"}, Hops: 3, Rels: []schemas.Rel{schemas.RelFollows, schemas.RelCausedBy}}),
 		[]graph.Visit{visit("b", 1, "c", schemas.RelFollows, "b"), visit("a", 2, "b", schemas.RelCausedBy, "a")})
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Rels: []schemas.Rel{"unheard_of"}}), []graph.Visit{})
-	same(t, f.walk(t, graph.Walk{}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Rels: []schemas.Rel{"unheard_of"}}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{}), []graph.Visit{})
 }
 
 func testEntities(t *testing.T, f *fixture) {
 	f.apply(t, mention(1, "a", "melanie", "paris"), mention(2, "b", "melanie"), mention(3, "c", "paris", "c"), node(4, "entity:paris"))
-	same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), []graph.Visit{})
-	same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 2}),
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 2}),
 		[]graph.Visit{visit("a", 2, "a", schemas.RelMentions, "entity:melanie")})
-	same(t, f.walk(t, graph.Walk{Entities: []string{"paris", "unknown"}, Hops: 1}),
+	folded.Same(t, f.walk(t, graph.Walk{Entities: []string{"paris", "unknown"}, Hops: 1}),
 		[]graph.Visit{visit("a", 1, "a", schemas.RelMentions, "entity:paris"), visit("c", 1, "c", schemas.RelMentions, "entity:paris")})
-	same(t, f.walk(t, graph.Walk{From: []string{"entity:paris"}, Hops: 2}), []graph.Visit{})
-	same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 2, Rels: []schemas.Rel{schemas.RelFollows}}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"entity:paris"}, Hops: 2}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 2, Rels: []schemas.Rel{schemas.RelFollows}}), []graph.Visit{})
 	if n := len(f.walk(t, graph.Walk{Entities: []string{"melanie"}, Hops: 3})); n != 3 {
 		t.Errorf("%d items, want 3", n)
 	}
@@ -168,9 +119,9 @@ func testHubs(t *testing.T, f *fixture) {
 		log = append(log, mention(int64(i+1), fmt.Sprintf("i%02d", i), "everyone", fmt.Sprint("pair ", i/2)))
 	}
 	f.apply(t, log...)
-	same(t, f.walk(t, graph.Walk{From: []string{"i00"}, Hops: 2}),
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"i00"}, Hops: 2}),
 		[]graph.Visit{visit("i01", 2, "i01", schemas.RelMentions, "entity:pair 0")})
-	same(t, f.walk(t, graph.Walk{Entities: []string{"everyone"}, Hops: 1}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{Entities: []string{"everyone"}, Hops: 1}), []graph.Visit{})
 	log = nil
 	for i := range 300 {
 		log = append(log, node(int64(i+61), fmt.Sprintf("n%03d", i)))
@@ -228,10 +179,10 @@ func testHubsOfPopulation(t *testing.T, f *fixture) {
 func testExclude(t *testing.T, f *fixture) {
 	f.apply(t, node(1, "a"), node(2, "b", link(schemas.RelFollows, "a")), node(3, "c", link(schemas.RelFollows, "b")), node(4, "d", link(schemas.RelFollows, "a")))
 	without := []string{"d"}
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 1, FanOut: 1, Exclude: without}), []graph.Visit{visit("b", 1, "b", schemas.RelFollows, "a")})
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 2, Exclude: []string{"b"}}), []graph.Visit{visit("d", 1, "d", schemas.RelFollows, "a")})
-	same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 2, Exclude: []string{"b"}}), []graph.Visit{})
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 1, Limit: 1, Exclude: []string{"b"}}), []graph.Visit{visit("d", 1, "d", schemas.RelFollows, "a")})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 1, FanOut: 1, Exclude: without}), []graph.Visit{visit("b", 1, "b", schemas.RelFollows, "a")})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 2, Exclude: []string{"b"}}), []graph.Visit{visit("d", 1, "d", schemas.RelFollows, "a")})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 2, Exclude: []string{"b"}}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 1, Limit: 1, Exclude: []string{"b"}}), []graph.Visit{visit("d", 1, "d", schemas.RelFollows, "a")})
 }
 
 func testFanOut(t *testing.T, f *fixture) {
@@ -241,10 +192,10 @@ func testFanOut(t *testing.T, f *fixture) {
 	}
 	f.apply(t, append(log, node(99, "i90"))...)
 	got := f.walk(t, graph.Walk{From: []string{"hub"}, FanOut: 3})
-	same(t, got, []graph.Visit{visit("i88", 1, "i88", schemas.RelPartOf, "hub"), visit("i89", 1, "i89", schemas.RelPartOf, "hub"),
+	folded.Same(t, got, []graph.Visit{visit("i88", 1, "i88", schemas.RelPartOf, "hub"), visit("i89", 1, "i89", schemas.RelPartOf, "hub"),
 		visit("i90", 1, "hub", schemas.RelPartOf, "i90")})
 	f.reopen()
-	same(t, f.walk(t, graph.Walk{From: []string{"hub"}, FanOut: 3}), got)
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"hub"}, FanOut: 3}), got)
 	if n := len(f.walk(t, graph.Walk{From: []string{"hub"}})); n != graph.DefaultFanOut {
 		t.Errorf("%d items, want %d", n, graph.DefaultFanOut)
 	}
@@ -255,9 +206,9 @@ func testFilter(t *testing.T, f *fixture) {
 	secret.Put.Facets.Level = schemas.Restricted
 	f.apply(t, node(1, "a"), secret, node(3, "b", link(schemas.RelFollows, "secret")), node(4, "c", link(schemas.RelFollows, "a")))
 	public := schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 0})
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3, Filter: public}),
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3, Filter: public}),
 		[]graph.Visit{visit("c", 1, "c", schemas.RelFollows, "a")})
-	same(t, f.walk(t, graph.Walk{From: []string{"secret"}, Hops: 3, Filter: public}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"secret"}, Hops: 3, Filter: public}), []graph.Visit{})
 	if got, err := f.Walk(t.Context(), f.scope, graph.Walk{From: []string{"a"}}); err != nil || len(got) != 0 {
 		t.Errorf("the zero filter let %d items through, %v", len(got), err)
 	}
@@ -265,12 +216,12 @@ func testFilter(t *testing.T, f *fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, edges, []schemas.Edge{{From: "c", Rel: schemas.RelFollows, To: "a"}})
+	folded.Same(t, edges, []schemas.Edge{{From: "c", Rel: schemas.RelFollows, To: "a"}})
 	distances, err := f.Distances(t.Context(), f.scope, []string{"a"}, []string{"b", "c", "secret"}, 5, public)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, distances, map[string]int{"c": 1})
+	folded.Same(t, distances, map[string]int{"c": 1})
 }
 
 // testThrough walks k hops over some kinds and labels only, from any start.
@@ -291,17 +242,17 @@ func testThrough(t *testing.T, f *fixture) {
 	commit := visit("commit", 1, "commit", schemas.RelDerivedFrom, "start")
 	code := visit("code", 2, "code", schemas.RelPartOf, "commit")
 	from := []string{"start"}
-	same(t, f.walk(t, graph.Walk{From: from, Hops: 3, Through: kinds("commit", "code")}), []graph.Visit{commit, code})
-	same(t, f.walk(t, graph.Walk{From: from, Hops: 1, Through: kinds("commit", "code")}), []graph.Visit{commit})
-	same(t, f.walk(t, graph.Walk{From: from, Hops: 3, Through: kinds("code")}), []graph.Visit{})
-	same(t, f.walk(t, graph.Walk{From: []string{"commit"}, Hops: 1, Through: labels}),
+	folded.Same(t, f.walk(t, graph.Walk{From: from, Hops: 3, Through: kinds("commit", "code")}), []graph.Visit{commit, code})
+	folded.Same(t, f.walk(t, graph.Walk{From: from, Hops: 1, Through: kinds("commit", "code")}), []graph.Visit{commit})
+	folded.Same(t, f.walk(t, graph.Walk{From: from, Hops: 3, Through: kinds("code")}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"commit"}, Hops: 1, Through: labels}),
 		[]graph.Visit{visit("code", 1, "code", schemas.RelPartOf, "commit"), visit("note", 1, "note", schemas.RelFollows, "commit")})
-	same(t, f.walk(t, graph.Walk{From: []string{"commit"}, Hops: 2, Through: append(kinds("code"), labels...)}),
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"commit"}, Hops: 2, Through: append(kinds("code"), labels...)}),
 		[]graph.Visit{visit("code", 1, "code", schemas.RelPartOf, "commit")})
-	same(t, f.walk(t, graph.Walk{From: []string{"note"}, Hops: 2, Rels: []schemas.Rel{schemas.RelFollows}, Through: labels}),
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"note"}, Hops: 2, Rels: []schemas.Rel{schemas.RelFollows}, Through: labels}),
 		[]graph.Visit{visit("far", 1, "far", schemas.RelFollows, "note")})
 	hidden := schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.NotIn, Values: []string{"commit"}})
-	same(t, f.walk(t, graph.Walk{From: from, Hops: 3, Filter: hidden, Through: kinds("commit", "code")}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: from, Hops: 3, Filter: hidden, Through: kinds("commit", "code")}), []graph.Visit{})
 }
 
 func testReplace(t *testing.T, f *fixture) {
@@ -309,31 +260,31 @@ func testReplace(t *testing.T, f *fixture) {
 	first.Put.Links = []schemas.Link{link(schemas.RelFollows, "b")}
 	f.apply(t, first, mention(2, "b", "old", "new"), add(3, "a", link(schemas.RelCausedBy, "c")), node(4, "c"))
 	f.apply(t, mention(5, "a", "new"))
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 2}), []graph.Visit{
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 2}), []graph.Visit{
 		visit("c", 1, "a", schemas.RelCausedBy, "c"), visit("b", 2, "b", schemas.RelMentions, "entity:new")})
 }
 
 func testLink(t *testing.T, f *fixture) {
 	f.apply(t, add(1, "a", link(schemas.RelCausedBy, "b"), link(schemas.RelCausedBy, "b")), node(2, "b"))
-	same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), []graph.Visit{})
 	f.apply(t, node(3, "a"))
 	want := []graph.Visit{visit("a", 1, "a", schemas.RelCausedBy, "b")}
-	same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), want)
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), want)
 	f.reopen()
-	same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), want)
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), want)
 }
 
 func testRemove(t *testing.T, f *fixture) {
 	f.apply(t, node(1, "a"), mention(2, "b", "x"), mention(3, "c", "x"), add(4, "b", link(schemas.RelFollows, "a")))
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}),
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}),
 		[]graph.Visit{visit("b", 1, "b", schemas.RelFollows, "a"), visit("c", 3, "c", schemas.RelMentions, "entity:x")})
 	f.remains(t, 3, "a", "b", "c", "unknown")
 	f.apply(t, graph.Change{Position: 5, Remove: []string{"b", "unknown"}})
 	f.remains(t, 2, "a", "b", "c", "unknown")
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{})
-	same(t, f.walk(t, graph.Walk{Entities: []string{"x"}, Hops: 1}), []graph.Visit{visit("c", 1, "c", schemas.RelMentions, "entity:x")})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{Entities: []string{"x"}, Hops: 1}), []graph.Visit{visit("c", 1, "c", schemas.RelMentions, "entity:x")})
 	f.apply(t, node(6, "b", link(schemas.RelPartOf, "c")))
-	same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), []graph.Visit{visit("c", 1, "b", schemas.RelPartOf, "c")})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), []graph.Visit{visit("c", 1, "b", schemas.RelPartOf, "c")})
 }
 
 // remains checks how many of the items the driver says that it holds. An erasure asks it.
@@ -357,7 +308,7 @@ func testBetween(t *testing.T, f *fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, edges, []schemas.Edge{{From: "a", Rel: schemas.RelCausedBy, To: "b"}, {From: "a", Rel: schemas.RelFollows, To: "b"},
+	folded.Same(t, edges, []schemas.Edge{{From: "a", Rel: schemas.RelCausedBy, To: "b"}, {From: "a", Rel: schemas.RelFollows, To: "b"},
 		{From: "a", Rel: schemas.RelFollows, To: "c"}})
 }
 
@@ -371,12 +322,12 @@ func testDistances(t *testing.T, f *fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, got, map[string]int{"0": 0, "1": 1, "3": 2, "7": 2})
+	folded.Same(t, got, map[string]int{"0": 0, "1": 1, "3": 2, "7": 2})
 	got, err = f.Distances(t.Context(), f.scope, []string{"0"}, []string{"5", "6"}, 5, schemas.MatchAll())
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, got, map[string]int{"5": 5})
+	folded.Same(t, got, map[string]int{"5": 5})
 }
 
 func testReplay(t *testing.T, f *fixture) {
@@ -396,7 +347,7 @@ func testReplay(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	f.apply(t, node(9, "late", link(schemas.RelFollows, "a")))
-	same(t, f.walk(t, graph.Walk{From: []string{"late"}}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"late"}}), []graph.Visit{})
 	if at, err := f.Checkpoint(t.Context(), f.scope); err != nil || at != 9 {
 		t.Errorf("checkpoint %d, %v", at, err)
 	}
@@ -429,16 +380,16 @@ func testRefusals(t *testing.T, f *fixture) {
 
 func testTenants(t *testing.T, f *fixture) {
 	other := *f
-	other.scope = tenant(t, "t2")
+	other.scope = folded.Tenant(t, "t2")
 	f.apply(t, mention(1, "a", "x"), mention(2, "b", "x"))
 	other.apply(t, mention(1, "a", "x"), node(2, "c", link(schemas.RelFollows, "a")))
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{visit("b", 2, "b", schemas.RelMentions, "entity:x")})
-	same(t, other.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{visit("c", 1, "c", schemas.RelFollows, "a")})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{visit("b", 2, "b", schemas.RelMentions, "entity:x")})
+	folded.Same(t, other.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{visit("c", 1, "c", schemas.RelFollows, "a")})
 	other.apply(t, graph.Change{Position: 3, Remove: []string{"a", "b"}})
 	if err := other.Reset(t.Context(), other.scope); err != nil {
 		t.Fatal(err)
 	}
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{visit("b", 2, "b", schemas.RelMentions, "entity:x")})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{visit("b", 2, "b", schemas.RelMentions, "entity:x")})
 }
 
 func testReset(t *testing.T, f *fixture) {
@@ -450,7 +401,7 @@ func testReset(t *testing.T, f *fixture) {
 	if err := f.Reset(t.Context(), f.scope); err != nil {
 		t.Fatal(err)
 	}
-	same(t, f.walk(t, graph.Walk{From: []string{"a"}}), []graph.Visit{})
+	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}}), []graph.Visit{})
 	at, err := f.Checkpoint(t.Context(), f.scope)
 	if got, derr := f.Digest(t.Context(), f.scope); err != nil || derr != nil || at != 0 || got != empty {
 		t.Errorf("after a reset: checkpoint %d, %v %v", at, err, derr)
@@ -474,7 +425,7 @@ func testReopen(t *testing.T, f *fixture) {
 	}
 	before := look()
 	f.reopen()
-	same(t, look(), before)
+	folded.Same(t, look(), before)
 }
 
 func testLarge(t *testing.T, f *fixture) {

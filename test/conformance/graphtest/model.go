@@ -8,51 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
-
-func testModel(t *testing.T, f *fixture) {
-	ctx, n := t.Context(), 0
-	rapid.Check(t, func(t *rapid.T) {
-		n++
-		f := &fixture{Graph: f.Graph, scope: tenant(t, "model-"+string(rune('a'+n%26)))}
-		if err := f.Reset(ctx, f.scope); err != nil {
-			t.Fatal(err)
-		}
-		log := changes().Draw(t, "log")
-		m := &model{}
-		for rest := log; len(rest) > 0; {
-			k := rapid.IntRange(1, len(rest)).Draw(t, "batch")
-			from := len(log) - len(rest)
-			overlap := rapid.IntRange(0, from).Draw(t, "overlap")
-			if err := f.Apply(ctx, f.scope, log[from-overlap:from+k], 0); err != nil {
-				t.Fatal(err)
-			}
-			m.apply(log[from : from+k])
-			rest = rest[k:]
-			m.check(t, ctx, f)
-		}
-		before, err := f.Digest(ctx, f.scope)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Reset(ctx, f.scope); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Apply(ctx, f.scope, log, 0); err != nil {
-			t.Fatal(err)
-		}
-		if after, err := f.Digest(ctx, f.scope); err != nil || after != before {
-			t.Fatalf("a rebuild in one batch has another digest: %v", err)
-		}
-		m.check(t, ctx, f)
-	})
-}
 
 // ids are the ids of drawn logs.
 func ids() []string { return []string{"a", "b", "c", "d", "e"} }
@@ -80,6 +42,13 @@ func changes() *rapid.Generator[[]graph.Change] {
 			}
 		}
 		return log
+	})
+}
+
+func testModel(t *testing.T, f *fixture) {
+	folded.Model(t, f.Graph, changes(), func(s scope.Scope) (func([]graph.Change), func(*rapid.T)) {
+		m, f := &model{}, &fixture{Graph: f.Graph, scope: s}
+		return m.apply, func(rt *rapid.T) { m.check(rt, t.Context(), f) }
 	})
 }
 
@@ -202,14 +171,14 @@ func (m *model) check(t *rapid.T, ctx context.Context, f *fixture) {
 					t.Fatalf("%v is not an edge", v.Via)
 				}
 			}
-			equal(t, "walk", got, m.distances(w), err)
+			folded.Equal(t, "walk", got, m.distances(w), err)
 		}
 		edges, err := f.Between(ctx, f.scope, ids(), filter)
-		equal(t, "between", edges, m.between(filter), err)
+		folded.Equal(t, "between", edges, m.between(filter), err)
 	}
 	narrow := graph.Walk{From: []string{"a"}, Hops: 1, FanOut: 1, Filter: low}
 	visits, err := f.Walk(ctx, f.scope, narrow)
-	equal(t, "narrow walk", visits, m.firstNeighbour("a", low), err)
+	folded.Equal(t, "narrow walk", visits, m.firstNeighbour("a", low), err)
 }
 
 // firstNeighbour is a walk of one hop with a fan-out of one.
@@ -263,13 +232,4 @@ func (m *model) between(f schemas.Filter) []schemas.Edge {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Rel, b.Rel), cmp.Compare(a.To, b.To))
 	})
 	return edges
-}
-
-func equal(t *rapid.T, what string, got, want any, err error) {
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-	if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Fatalf("%s differ (-want +got):\n%s", what, diff)
-	}
 }

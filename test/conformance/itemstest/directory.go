@@ -7,6 +7,7 @@ import (
 
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 func testNeighbours(t *testing.T, f *fixture) {
@@ -26,7 +27,7 @@ func testNeighbours(t *testing.T, f *fixture) {
 		if want != nil {
 			expected[id] = want
 		}
-		same(t, got, expected)
+		folded.Same(t, got, expected)
 	}
 	check("q30", 1, items.Neighbour{ID: "q10", Offset: -1, Terms: 10}, items.Neighbour{ID: "q50", Offset: 1, Terms: 50})
 	f.apply(t, turn(5, "q40", 40), turn(6, "q20", 20), turn(7, "q05", 5))
@@ -61,7 +62,7 @@ func testRecent(t *testing.T, f *fixture) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, got, m.recent(filter, max(0, limit)))
+			folded.Same(t, got, m.recent(filter, max(0, limit)))
 			var paged []string // the same in pages
 			for at := (items.Place{}); limit == 500; {
 				page, err := f.Recent(t.Context(), f.scope, filter, at, limit)
@@ -69,7 +70,7 @@ func testRecent(t *testing.T, f *fixture) {
 					t.Fatal(err)
 				}
 				if paged = append(paged, page...); len(page) == 0 {
-					same(t, paged, m.recent(filter, n))
+					folded.Same(t, paged, m.recent(filter, n))
 					break
 				}
 				last, _ := m.get(page[len(page)-1])
@@ -98,7 +99,7 @@ func testStats(t *testing.T, f *fixture) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, got, m.stats())
+		folded.Same(t, got, m.stats())
 	}
 	check(log[:30]...)
 	check(log[30:]...)

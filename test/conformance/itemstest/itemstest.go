@@ -2,44 +2,28 @@
 package itemstest
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	"pgregory.net/rapid"
-
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 // Harness makes the stores under test.
-type Harness struct {
-	// Open opens the store named name, the same one for the same name: what was applied
-	// before close is there after it is opened again.
-	Open func(ctx context.Context, name string) (driver items.Driver, close func() error, err error)
-}
+type Harness = folded.Harness[items.Driver]
 
 // Run checks that a driver keeps the contract.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, *fixture){
+	folded.Run(t, func(t *testing.T, name string) *fixture { return open(t, h, name) }, map[string]func(*testing.T, *fixture){
 		"Record": testRecord, "Replace": testReplace, "Link": testLink, "Supersede": testSupersede,
 		"Access": testAccess, "Erase": testErase, "Replay": testReplay, "Refusals": testRefusals,
 		"Tenants": testTenants, "Neighbours": testNeighbours, "Recent": testRecent, "Stats": testStats,
 		"Tokens": testTokens, "Order": testOrder, "Novelty": testNovelty, "Reset": testReset, "Reopen": testReopen, "Large": testLarge,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, open(t, h, name))
-		})
-	}
-	t.Run("Model", func(t *testing.T) {
-		t.Parallel()
-		testModel(t, open(t, h, "Model"))
+		"Model": testModel,
 	})
 }
 
@@ -50,44 +34,16 @@ type fixture struct {
 	reopen func()
 }
 
-func tenant(t interface{ Fatal(...any) }, name string) scope.Scope {
-	s, err := scope.System(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func open(t *testing.T, h Harness, name string) *fixture {
 	t.Helper()
-	f := &fixture{scope: tenant(t, "t1")}
-	var closeStore func() error
-	start := func() {
-		driver, c, err := h.Open(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Items, closeStore = items.New(driver), c
-	}
-	stop := func() {
-		if err := closeStore(); err != nil {
-			t.Error(err)
-		}
-	}
-	start()
-	t.Cleanup(func() { stop() })
-	f.reopen = func() {
-		stop()
-		start()
-	}
+	f := &fixture{scope: folded.Tenant(t, "t1")}
+	f.reopen = h.Start(t, name, func(driver items.Driver) { f.Items = items.New(driver) })
 	return f
 }
 
 func (f *fixture) apply(t *testing.T, changes ...items.Change) {
 	t.Helper()
-	if err := f.Apply(t.Context(), f.scope, changes, 0); err != nil {
-		t.Fatal(err)
-	}
+	folded.Apply(t, f.Items, f.scope, changes...)
 }
 
 func (f *fixture) get(t *testing.T, ids ...string) []schemas.Record {
@@ -104,20 +60,13 @@ func put(position int64, r *schemas.Record) items.Change {
 	return items.Change{Position: position, Put: r}
 }
 
-func same(t *testing.T, got, want any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(schemas.Content{})); diff != "" {
-		t.Errorf("difference (-want +got):\n%s", diff)
-	}
-}
-
 func testRecord(t *testing.T, f *fixture) {
 	full, plain := fullRecord("full"), Record("plain", "", 0)
 	bare := &schemas.Record{}
 	bare.ID = "bare"
 	f.apply(t, put(1, full), put(2, plain), put(3, bare))
-	same(t, f.get(t, "plain", "missing", "full", "bare"), []schemas.Record{*plain, *full, *bare})
-	same(t, f.get(t), []schemas.Record(nil))
+	folded.Same(t, f.get(t, "plain", "missing", "full", "bare"), []schemas.Record{*plain, *full, *bare})
+	folded.Same(t, f.get(t), []schemas.Record(nil))
 	if at, err := f.Checkpoint(t.Context(), f.scope); err != nil || at != 3 {
 		t.Errorf("checkpoint %d, %v", at, err)
 	}
@@ -130,7 +79,7 @@ func testReplace(t *testing.T, f *fixture) {
 	f.apply(t, put(4, second))
 	want := *second
 	want.AccessCount, want.LastAccess, want.First = 1, epoch(), 1
-	same(t, f.get(t, "a"), []schemas.Record{want})
+	folded.Same(t, f.get(t, "a"), []schemas.Record{want})
 }
 
 func testLink(t *testing.T, f *fixture) {
@@ -140,18 +89,18 @@ func testLink(t *testing.T, f *fixture) {
 	a := Record("a", "s", 0)
 	a.Links = []schemas.Link{{Rel: schemas.RelFollows, To: "own"}}
 	f.apply(t, link(1, "early"))
-	same(t, f.get(t, "a"), []schemas.Record(nil))
+	folded.Same(t, f.get(t, "a"), []schemas.Record(nil))
 	f.apply(t, put(2, Record("b", "s", 1)), put(3, a), link(4, "late"), link(5, "late"))
 	want := *a
 	want.Links = []schemas.Link{{Rel: schemas.RelFollows, To: "own"}, {Rel: schemas.RelCausedBy, To: "early"}, {Rel: schemas.RelCausedBy, To: "late"}}
-	same(t, f.get(t, "a"), []schemas.Record{want})
+	folded.Same(t, f.get(t, "a"), []schemas.Record{want})
 	f.reopen()
-	same(t, f.get(t, "a"), []schemas.Record{want})
+	folded.Same(t, f.get(t, "a"), []schemas.Record{want})
 	got, err := f.Neighbours(t.Context(), f.scope, []string{"a"}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, got, map[string][]items.Neighbour{"a": {{ID: "b", Offset: -1, Terms: 6}}})
+	folded.Same(t, got, map[string][]items.Neighbour{"a": {{ID: "b", Offset: -1, Terms: 6}}})
 }
 
 func testSupersede(t *testing.T, f *fixture) {
@@ -180,13 +129,13 @@ func testErase(t *testing.T, f *fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, got, map[string][]items.Neighbour{"a": {{ID: "c", Offset: 1, Terms: 7}}})
+	folded.Same(t, got, map[string][]items.Neighbour{"a": {{ID: "c", Offset: 1, Terms: 7}}})
 	f.apply(t, items.Change{Position: 5, Erased: []string{"c"}}, put(6, Record("c", "s", 4)), put(7, Record("b", "s", 5)))
 	got, err = f.Neighbours(t.Context(), f.scope, []string{"a"}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, got, map[string][]items.Neighbour{"a": {{ID: "c", Offset: 1, Terms: 9}, {ID: "b", Offset: 2, Terms: 10}}})
+	folded.Same(t, got, map[string][]items.Neighbour{"a": {{ID: "c", Offset: 1, Terms: 9}, {ID: "b", Offset: 2, Terms: 10}}})
 }
 
 func testReplay(t *testing.T, f *fixture) {
@@ -243,7 +192,7 @@ func testRefusals(t *testing.T, f *fixture) {
 
 func testTenants(t *testing.T, f *fixture) {
 	other := *f
-	other.scope = tenant(t, "t2")
+	other.scope = folded.Tenant(t, "t2")
 	f.apply(t, put(1, Record("a", "s", 0)), put(2, Record("b", "s", 1)))
 	other.apply(t, put(1, Record("a", "s", 5)))
 	if got := other.get(t, "a", "b"); len(got) != 1 || got[0].CreatedAt != Record("", "", 5).CreatedAt {
@@ -279,7 +228,7 @@ func testReset(t *testing.T, f *fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, stats, items.Stats{})
+	folded.Same(t, stats, items.Stats{})
 	at, err := f.Checkpoint(t.Context(), f.scope)
 	if got, derr := f.Digest(t.Context(), f.scope); err != nil || derr != nil || at != 0 || got != empty {
 		t.Errorf("after a reset: checkpoint %d, %v %v", at, err, derr)
@@ -307,7 +256,7 @@ func testReopen(t *testing.T, f *fixture) {
 	}
 	before := look()
 	f.reopen()
-	same(t, look(), before)
+	folded.Same(t, look(), before)
 }
 
 func testTokens(t *testing.T, f *fixture) {
@@ -327,7 +276,7 @@ func testTokens(t *testing.T, f *fixture) {
 		slices.Sort(ids)
 		return ids
 	}
-	same(t, uncounted(10), []string{"a", "b"})
+	folded.Same(t, uncounted(10), []string{"a", "b"})
 	if n := len(uncounted(1)); n != 1 {
 		t.Errorf("%d records for a limit of 1", n)
 	}
@@ -336,7 +285,7 @@ func testTokens(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	f.count(t, map[string]int{"a": 7, "b": 0})
-	same(t, uncounted(10), []string{"b"})
+	folded.Same(t, uncounted(10), []string{"b"})
 	if got := f.get(t, "a"); len(got) != 1 || got[0].Tokens != 7 {
 		t.Error("the count was not stored")
 	}
@@ -344,7 +293,7 @@ func testTokens(t *testing.T, f *fixture) {
 		t.Errorf("a token count changed the digest: %v", err)
 	}
 	f.apply(t, put(5, Record("a", "", 2)))
-	same(t, uncounted(10), []string{"a", "b"})
+	folded.Same(t, uncounted(10), []string{"a", "b"})
 }
 
 // count gives items their token counts and holds what that returns against what is stored.
@@ -355,47 +304,9 @@ func (f *fixture) count(t *testing.T, counts map[string]int) {
 		t.Fatal(err)
 	}
 	for i := range counted {
-		same(t, f.get(t, counted[i].ID), counted[i:i+1])
+		folded.Same(t, f.get(t, counted[i].ID), counted[i:i+1])
 		if counted[i].Tokens != counts[counted[i].ID] {
 			t.Errorf("item %q has %d tokens", counted[i].ID, counted[i].Tokens)
 		}
 	}
-}
-
-func testModel(t *testing.T, f *fixture) {
-	ctx, n := t.Context(), 0
-	rapid.Check(t, func(t *rapid.T) {
-		n++
-		f := &fixture{Items: f.Items, scope: tenant(t, "model-"+string(rune('a'+n%26)))}
-		if err := f.Reset(ctx, f.scope); err != nil {
-			t.Fatal(err)
-		}
-		log := changes().Draw(t, "log")
-		m := &model{}
-		for rest := log; len(rest) > 0; {
-			k := rapid.IntRange(1, len(rest)).Draw(t, "batch")
-			overlap := rapid.IntRange(0, len(log)-len(rest)).Draw(t, "overlap")
-			from := len(log) - len(rest)
-			if err := f.Apply(ctx, f.scope, log[from-overlap:from+k], 0); err != nil {
-				t.Fatal(err)
-			}
-			m.apply(log[from : from+k])
-			rest = rest[k:]
-			m.check(t, ctx, f)
-		}
-		before, err := f.Digest(ctx, f.scope)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Reset(ctx, f.scope); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Apply(ctx, f.scope, log, 0); err != nil {
-			t.Fatal(err)
-		}
-		if after, err := f.Digest(ctx, f.scope); err != nil || after != before {
-			t.Fatalf("a rebuild in one batch has another digest: %v", err)
-		}
-		m.check(t, ctx, f)
-	})
 }

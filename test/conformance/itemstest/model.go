@@ -6,15 +6,23 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
+
+func testModel(t *testing.T, f *fixture) {
+	folded.Model(t, f.Items, changes(), func(s scope.Scope) (func([]items.Change), func(*rapid.T)) {
+		m, f := &model{}, &fixture{Items: f.Items, scope: s}
+		return m.apply, func(rt *rapid.T) { m.check(rt, t.Context(), f) }
+	})
+}
 
 // model is the plainest store that keeps the contract of package items.
 type model struct {
@@ -156,28 +164,19 @@ func (m *model) check(t *rapid.T, ctx context.Context, f *fixture) {
 		}
 	}
 	got, err := f.Get(ctx, f.scope, ids)
-	equal(t, "records", got, want, err)
+	folded.Equal(t, "records", got, want, err)
 	for radius := 1; radius <= 2; radius++ {
 		near, err := f.Neighbours(ctx, f.scope, ids, radius)
-		equal(t, "neighbours", near, m.neighbours(radius), err)
+		folded.Equal(t, "neighbours", near, m.neighbours(radius), err)
 	}
 	for _, filter := range []schemas.Filter{schemas.MatchAll(), schemas.MatchNone(),
 		schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 1})} {
 		for _, limit := range []int{1, 3, 100} {
 			recent, err := f.Recent(ctx, f.scope, filter, items.Place{}, limit)
-			equal(t, fmt.Sprintf("%d recent", limit), recent, m.recent(filter, limit), err)
+			folded.Equal(t, fmt.Sprintf("%d recent", limit), recent, m.recent(filter, limit), err)
 		}
 	}
 	m.checkOrder(t, ctx, f, ids)
 	stats, err := f.Stats(ctx, f.scope)
-	equal(t, "stats", stats, m.stats(), err)
-}
-
-func equal(t *rapid.T, what string, got, want any, err error) {
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-	if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty(), gocmp.AllowUnexported(schemas.Content{})); diff != "" {
-		t.Fatalf("%s differ (-want +got):\n%s", what, diff)
-	}
+	folded.Equal(t, "stats", stats, m.stats(), err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 // around returns the ids around each spot, and fails when ranks do not ascend.
@@ -51,7 +52,7 @@ func testOrder(t *testing.T, f *fixture) {
 		end := func(session string) items.SessionPosition {
 			return items.SessionPosition{Session: session, Rank: items.MaxRank}
 		}
-		same(t, around(t, ctx, f, items.Window{SessionPosition: end("s"), Before: 2, After: 3}, items.Window{SessionPosition: end(""), Before: 9},
+		folded.Same(t, around(t, ctx, f, items.Window{SessionPosition: end("s"), Before: 2, After: 3}, items.Window{SessionPosition: end(""), Before: 9},
 			items.Window{SessionPosition: places["b"], Before: 1, After: 1}, items.Window{SessionPosition: places["b"], After: 9}, items.Window{SessionPosition: end("unknown"), Before: 9}), want)
 	}
 	check([]string{"b", "c"}, []string{"x", "y"}, []string{"a", "b"}, []string{"b", "c"}, nil)
@@ -90,7 +91,7 @@ func testNovelty(t *testing.T, f *fixture) {
 	f.apply(t, put(1, Record("a", "s", 0)), put(2, claimed), put(3, Record("b", "s", 2)),
 		items.Change{Position: 3, Novelty: map[string]float64{"a": 1, "claimed": .5, "unknown": .5}})
 	before := digest()
-	same(t, []float64{novelty("a"), novelty("claimed"), novelty("b")}, []float64{1, .25, -1})
+	folded.Same(t, []float64{novelty("a"), novelty("claimed"), novelty("b")}, []float64{1, .25, -1})
 	if err := f.SetNovelties(t.Context(), f.scope, map[string]float64{"b": .1234, "unknown": 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +99,12 @@ func testNovelty(t *testing.T, f *fixture) {
 		t.Error("a novelty is not part of the digest")
 	}
 	f.reopen()
-	same(t, []float64{novelty("a"), novelty("b")}, []float64{1, .123})
+	folded.Same(t, []float64{novelty("a"), novelty("b")}, []float64{1, .123})
 	f.apply(t, items.Change{Position: 4, Accessed: []string{"a"}, At: epoch()}, put(5, Record("b", "s", 3)),
 		items.Change{Position: 5, Novelty: map[string]float64{"a": 0}})
-	same(t, []float64{novelty("a"), novelty("b")}, []float64{0, -1})
+	folded.Same(t, []float64{novelty("a"), novelty("b")}, []float64{0, -1})
 	f.apply(t, items.Change{Position: 6, Novelty: map[string]float64{"a": -1}})
-	same(t, []float64{novelty("a")}, []float64{-1})
+	folded.Same(t, []float64{novelty("a")}, []float64{-1})
 	if got := f.get(t, "unknown"); len(got) != 0 {
 		t.Error("a novelty made an item")
 	}
@@ -134,6 +135,6 @@ func (m *model) checkOrder(t *rapid.T, ctx context.Context, f *fixture, ids []st
 		want = append(want, list[max(0, at-2):min(len(list), at+2)])
 	}
 	if len(spots) > 0 {
-		equal(t, "order", around(t, ctx, f, spots...), want, nil)
+		folded.Equal(t, "order", around(t, ctx, f, spots...), want, nil)
 	}
 }

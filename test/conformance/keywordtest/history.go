@@ -6,10 +6,11 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
+	"satchel/test/conformance/internal/folded"
 )
 
 func tenants(s *suite) {
-	other := tenant(s.T, "ACME") // another tenant, also on a file system that ignores case
+	other := folded.Tenant(s.T, "ACME") // another tenant, also on a file system that ignores case
 	s.put(s.s, doc("same", "walnut table"), doc("mine", "walnut"))
 	s.put(other, doc("same", "glass table"))
 	s.finds(s.s, "walnut", "mine", "same")
@@ -107,7 +108,7 @@ func (s *suite) remains(want int, ids ...string) {
 
 // digest checks that only what is in the index counts, not how it came there.
 func digest(s *suite) {
-	other := tenant(s.T, "globex")
+	other := folded.Tenant(s.T, "globex")
 	empty := s.digest(s.s)
 	var history []keyword.Change
 	texts := []string{"red lamp", "blue lamp lamp", "green chair", "red chair", "old 北京 lamp"}
@@ -136,7 +137,7 @@ func digest(s *suite) {
 			final[c.Put.ID] = c
 		}
 	}
-	third := tenant(s.T, "initech")
+	third := folded.Tenant(s.T, "initech")
 	for _, c := range history {
 		if c.Put != nil && final[c.Put.ID].Position == c.Position {
 			s.apply(third, []keyword.Change{c}, c.Position)

@@ -10,6 +10,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 // Features says what a driver does exactly; where it does not, the suite checks order,
@@ -57,7 +58,7 @@ func Run(t *testing.T, f Features, open func(t *testing.T) keyword.Index) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			test.run(&suite{T: t, features: f, x: open(t), s: tenant(t, "acme")})
+			test.run(&suite{T: t, features: f, x: open(t), s: folded.Tenant(t, "acme")})
 		})
 	}
 }
@@ -68,15 +69,6 @@ type suite struct {
 	features Features
 	x        keyword.Index
 	s        scope.Scope
-}
-
-func tenant(t *testing.T, name string) scope.Scope {
-	t.Helper()
-	s, err := scope.System(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // put applies one document per position from the next one on.

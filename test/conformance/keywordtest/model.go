@@ -12,6 +12,7 @@ import (
 	"satchel/pipeline/language"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 // model is the index as plainly as it can be written.
@@ -70,7 +71,7 @@ func modelled(s *suite) {
 	run := 0
 	rapid.Check(s.T, func(t *rapid.T) {
 		run++
-		sc := tenant(s.T, fmt.Sprintf("model-%d", run))
+		sc := folded.Tenant(s.T, fmt.Sprintf("model-%d", run))
 		m, at := model{}, int64(0)
 		words := rapid.SampledFrom([]string{"boat", "boats", "river", "the", "getName", "猫猫", "storm", "calm", "sail's", "x_y"})
 		text := rapid.Custom(func(t *rapid.T) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"satchel/pipeline/store/keyword"
+	"satchel/test/conformance/internal/folded"
 )
 
 // open documents are what everybody may see.
@@ -116,7 +117,7 @@ func texts(s *suite) {
 	if hidden := score(); hidden != alone {
 		s.Errorf("a text with a word that only a hidden document has scores %v, without the document %v", hidden, alone)
 	}
-	if none, err := s.x.ScoreTexts(s.Context(), tenant(s.T, "empty"), q, list[:1]); err != nil || none[0] != 0 {
+	if none, err := s.x.ScoreTexts(s.Context(), folded.Tenant(s.T, "empty"), q, list[:1]); err != nil || none[0] != 0 {
 		s.Errorf("a tenant without documents: %v, %v", none, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 )
 
 // Features says what a driver promises beyond vector.Index.
@@ -69,11 +70,7 @@ func Run(t *testing.T, f Features, open func(t *testing.T) vector.Driver) {
 
 func (t *suite) scope(tenant string) scope.Scope {
 	t.Helper()
-	s, err := scope.System(tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return folded.Tenant(t.T, tenant)
 }
 
 // unit is a vector with numbers in front and zeros behind.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package testenv
+package opatest
 
 import (
 	"errors"
@@ -11,51 +11,49 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"satchel/test/parts"
+	"satchel/test/testenv"
+	"satchel/test/testenv/internal/process"
 )
 
 const (
-	// opaPart is what SATCHEL_TEST_REQUIRE calls OPA.
-	opaPart   = "opa"
-	opaModule = "github.com/open-policy-agent/opa"
+	// part is what SATCHEL_TEST_REQUIRE calls OPA.
+	part   = "opa"
+	module = "github.com/open-policy-agent/opa"
 )
 
-// OPAServer is an OPA server in a process of its own, over one test's bundle.
-type OPAServer struct {
+// Server is an OPA server in a process of its own, over one test's bundle.
+type Server struct {
+	*process.Server
 	URL string
-
-	t   testing.TB
-	cmd *exec.Cmd // nil once it was killed
 }
 
-// StartOPA starts an OPA server over a bundle, under the revision, with env besides in its
+// Start starts an OPA server over a bundle, under the revision, with env besides in its
 // environment, and ends it with the test. The binary is built from the module that go.mod
 // names, once, and kept in the user's cache; a test that does not require it uses it only
 // from there.
-func StartOPA(t testing.TB, bundle fs.FS, revision string, env ...string) *OPAServer {
+func Start(t testing.TB, bundle fs.FS, revision string, env ...string) *Server {
 	t.Helper()
-	binary := findOPA(t)
+	binary := findBinary(t)
 	dir := t.TempDir()
 	if err := errors.Join(os.CopyFS(dir, bundle),
 		os.WriteFile(filepath.Join(dir, ".manifest"), fmt.Appendf(nil, `{"revision": %q}`, revision), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	port, err := FreePort()
+	port, err := testenv.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	o := &OPAServer{URL: "http://" + addr, t: t}
-	o.cmd = account{uid: os.Geteuid(), gid: os.Getegid()}.command(binary, "run", "--server", "--disable-telemetry", "--log-level", "error", "--addr", addr, "--bundle", dir)
-	o.cmd.Env = append(o.cmd.Env, env...)
-	if err := o.cmd.Start(); err != nil {
-		t.Fatalf("start OPA: %v", err)
+	o := &Server{URL: "http://" + addr, Server: process.NewServer(t, "opa", "", process.Own())}
+	o.Command = func() *exec.Cmd {
+		cmd := o.Account.Command(binary, "run", "--server", "--disable-telemetry", "--log-level", "error", "--addr", addr, "--bundle", dir)
+		cmd.Env = append(cmd.Env, env...)
+		return cmd
 	}
-	t.Cleanup(o.Kill)
-	err = await(func() error {
+	o.Ping = func() error {
 		res, err := http.Get(o.URL + "/health?bundles")
 		if err != nil {
 			return err
@@ -64,32 +62,15 @@ func StartOPA(t testing.TB, bundle fs.FS, revision string, env ...string) *OPASe
 			return fmt.Errorf("it answers %s, %w", res.Status, err)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatalf("start OPA: %v", err)
 	}
+	o.Start()
 	return o
 }
 
-// Kill kills the server, as a crash would.
-func (o *OPAServer) Kill() {
-	if o.cmd == nil {
-		return
-	}
-	var exit *exec.ExitError
-	if err := o.cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		o.t.Errorf("kill OPA: %v", err)
-	}
-	if err := o.cmd.Wait(); err != nil && !errors.As(err, &exit) {
-		o.t.Errorf("kill OPA: %v", err)
-	}
-	o.cmd = nil
-}
-
-// findOPA returns the server's binary, which it builds when the server is required.
-func findOPA(t testing.TB) string {
+// findBinary returns the server's binary, which it builds when the server is required.
+func findBinary(t testing.TB) string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}} {{.Version}}", opaModule).Output()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}} {{.Version}}", module).Output()
 	if err != nil {
 		t.Fatalf("find the module of OPA: %v", err)
 	}
@@ -103,8 +84,8 @@ func findOPA(t testing.TB) string {
 	if _, err := os.Stat(binary); err == nil {
 		return binary
 	}
-	if !parts.Required(opaPart) {
-		parts.Missing(t, opaPart, "it is not in "+cache+"; "+parts.RequireVar+"=opa builds it")
+	if !parts.Required(part) {
+		parts.Missing(t, part, "it is not in "+cache+"; "+parts.RequireVar+"=opa builds it")
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)

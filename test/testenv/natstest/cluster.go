@@ -1,6 +1,8 @@
-package testenv
+// Package natstest runs clusters of NATS servers for tests, in the process or in others.
+package natstest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -13,11 +15,14 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"satchel/test/testenv"
+	"satchel/test/testenv/internal/process"
 )
 
-// NATSConfig says what a cluster is like. The zero value has three servers that sync
+// Config says what a cluster is like. The zero value has three servers that sync
 // always and let everybody in.
-type NATSConfig struct {
+type Config struct {
 	Servers int  // default 3
 	Lazy    bool // sync every two minutes, as NATS does by default
 	Monitor bool // each server answers on HTTP
@@ -25,21 +30,21 @@ type NATSConfig struct {
 	// streams, and SYS, the system account, with the user "sys"; a password is the name.
 	Accounts bool
 	// Secure asks everybody for TLS with a certificate and for credentials of an operator's
-	// user; with NKeys for a user's key instead. See NATSCluster.User.
+	// user; with NKeys for a user's key instead. See Cluster.User.
 	Secure, NKeys bool
 	// Processes has each server run in a process of its own, which Kill and Pause are for:
-	// the test's binary again, see ServeNATS. With Accounts and Secure it does not go.
+	// the test's binary again, see Serve. With Accounts and Secure it does not go.
 	Processes bool
 }
 
-// NATSCluster is a cluster of real servers on loopback, in this process or, with
-// NATSConfig.Processes, in others. It is stopped
+// Cluster is a cluster of real servers on loopback, in this process or, with
+// Config.Processes, in others. It is stopped
 // when the test ends.
-type NATSCluster struct {
-	User NATSUser // of a secure one
+type Cluster struct {
+	User User // of a secure one
 
 	t       testing.TB
-	cfg     NATSConfig
+	cfg     Config
 	dir     string
 	ports   []int // of clients
 	routes  []int
@@ -49,23 +54,21 @@ type NATSCluster struct {
 
 	mu        sync.Mutex
 	servers   []*server.Server // nil: down
-	processes []*natsProcess   // in their place; nil: down. One goroutine at a time may change them
+	processes []*serverProcess // in their place; nil: down. One goroutine at a time may change them
 }
 
-// startNATSLimit is how long servers may take to find each other.
-const startNATSLimit = 30 * time.Second
+// startLimit is how long servers may take to find each other.
+const startLimit = 30 * time.Second
 
-// StartNATS starts a cluster and waits until JetStream has a leader that knows all servers.
-func StartNATS(t testing.TB, cfg NATSConfig) *NATSCluster {
+// Start starts a cluster and waits until JetStream has a leader that knows all servers.
+func Start(t testing.TB, cfg Config) *Cluster {
 	t.Helper()
-	if cfg.Servers == 0 {
-		cfg.Servers = 3
-	}
-	c := &NATSCluster{t: t, cfg: cfg, dir: t.TempDir(), servers: make([]*server.Server, cfg.Servers)}
+	cfg.Servers = cmp.Or(cfg.Servers, 3)
+	c := &Cluster{t: t, cfg: cfg, dir: t.TempDir(), servers: make([]*server.Server, cfg.Servers)}
 	if cfg.Processes {
-		c.processes = make([]*natsProcess, cfg.Servers)
+		c.processes = make([]*serverProcess, cfg.Servers)
 	}
-	ports := natsPorts(t, 3*cfg.Servers)
+	ports := freePorts(t, 3*cfg.Servers)
 	c.ports, c.routes, c.monitor = ports[:cfg.Servers], ports[cfg.Servers:2*cfg.Servers], ports[2*cfg.Servers:]
 	if cfg.Secure {
 		c.security = c.secure(t)
@@ -75,7 +78,7 @@ func StartNATS(t testing.TB, cfg NATSConfig) *NATSCluster {
 			if cfg.Processes {
 				c.Kill(i) // it may stand still
 				if t.Failed() {
-					t.Logf("NATS server %s said:\n%s", NATSName(i), lastLines(filepath.Join(c.dir, NATSName(i)+".log")))
+					t.Logf("NATS server %s said:\n%s", Name(i), process.LastLines(filepath.Join(c.dir, Name(i)+".log")))
 				}
 			} else {
 				c.Stop(i)
@@ -89,12 +92,12 @@ func StartNATS(t testing.TB, cfg NATSConfig) *NATSCluster {
 	return c
 }
 
-// natsPorts returns n ports that are free now.
-func natsPorts(t testing.TB, n int) []int {
+// freePorts returns n ports that are free now.
+func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
 	for range n {
-		port, err := FreePort()
+		port, err := testenv.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,18 +106,18 @@ func natsPorts(t testing.TB, n int) []int {
 	return ports
 }
 
-// NATSName is the name of server i.
-func NATSName(i int) string { return fmt.Sprintf("n%d", i+1) }
+// Name is the name of server i.
+func Name(i int) string { return fmt.Sprintf("n%d", i+1) }
 
 // config is the configuration file of server i.
-func (c *NATSCluster) config(i int) string {
+func (c *Cluster) config(i int) string {
 	var b strings.Builder
 	sync := "always"
 	if c.cfg.Lazy {
 		sync = `"2m"` // without the quotes m is a million
 	}
 	fmt.Fprintf(&b, "server_name: %s\nlisten: 127.0.0.1:%d\njetstream { store_dir: %q, max_file_store: 16GB, max_memory_store: 256MB, sync_interval: %s }\nping_interval: \"10s\"\nping_max: 2\n",
-		NATSName(i), c.ports[i], filepath.Join(c.dir, NATSName(i)), sync)
+		Name(i), c.ports[i], filepath.Join(c.dir, Name(i)), sync)
 	if c.cfg.Servers > 1 {
 		fmt.Fprintf(&b, "cluster { name: test, listen: 127.0.0.1:%d, routes: [", c.routes[i])
 		for j, port := range c.routes {
@@ -145,9 +148,9 @@ system_account: SYS
 	return b.String()
 }
 
-func (c *NATSCluster) launch(i int) {
+func (c *Cluster) launch(i int) {
 	c.t.Helper()
-	path := filepath.Join(c.dir, NATSName(i)+".conf")
+	path := filepath.Join(c.dir, Name(i)+".conf")
 	if err := os.WriteFile(path, []byte(c.config(i)), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
@@ -157,27 +160,27 @@ func (c *NATSCluster) launch(i int) {
 	}
 	o, err := server.ProcessConfigFile(path)
 	if err != nil {
-		c.t.Fatalf("read configuration of NATS server %s: %v", NATSName(i), err)
+		c.t.Fatalf("read configuration of NATS server %s: %v", Name(i), err)
 	}
 	o.NoSigs, o.NoLog = true, true
 	s, err := server.NewServer(o)
 	if err != nil {
-		c.t.Fatalf("configure NATS server %s: %v", NATSName(i), err)
+		c.t.Fatalf("configure NATS server %s: %v", Name(i), err)
 	}
 	s.Start()
 	c.mu.Lock()
 	c.servers[i] = s
 	c.mu.Unlock()
-	if !s.ReadyForConnections(startNATSLimit) {
-		c.t.Fatalf("NATS server %s is not ready", NATSName(i))
+	if !s.ReadyForConnections(startLimit) {
+		c.t.Fatalf("NATS server %s is not ready", Name(i))
 	}
 }
 
 // URL names every server, for a client.
-func (c *NATSCluster) URL() string { return c.URLAs("") }
+func (c *Cluster) URL() string { return c.URLAs("") }
 
 // URLAs is URL with a user whose password is its name.
-func (c *NATSCluster) URLAs(user string) string {
+func (c *Cluster) URLAs(user string) string {
 	var list []string
 	for _, port := range c.ports {
 		u := url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)}
@@ -190,7 +193,7 @@ func (c *NATSCluster) URLAs(user string) string {
 }
 
 // MonitorURLs names the HTTP address of every server.
-func (c *NATSCluster) MonitorURLs() string {
+func (c *Cluster) MonitorURLs() string {
 	var list []string
 	for _, port := range c.monitor {
 		list = append(list, fmt.Sprintf("http://127.0.0.1:%d", port))
@@ -199,9 +202,9 @@ func (c *NATSCluster) MonitorURLs() string {
 }
 
 // Stop stops server i and waits until its files are closed.
-func (c *NATSCluster) Stop(i int) {
+func (c *Cluster) Stop(i int) {
 	if c.processes != nil {
-		c.endProcess(i, func(p *natsProcess) error { return p.hold.Close() })
+		c.endProcess(i, func(p *serverProcess) error { return p.hold.Close() })
 		return
 	}
 	c.mu.Lock()
@@ -215,13 +218,13 @@ func (c *NATSCluster) Stop(i int) {
 }
 
 // Start starts server i again, over its files.
-func (c *NATSCluster) Start(i int) {
+func (c *Cluster) Start(i int) {
 	c.t.Helper()
 	c.launch(i)
 }
 
 // AwaitLeader waits until one of the running servers leads JetStream and knows the others.
-func (c *NATSCluster) AwaitLeader() {
+func (c *Cluster) AwaitLeader() {
 	c.t.Helper()
 	if c.processes != nil {
 		c.ask("a JetStream leader", func(ctx context.Context, js jetstream.JetStream) (bool, error) {
@@ -237,23 +240,21 @@ func (c *NATSCluster) AwaitLeader() {
 
 // StreamLeader returns the index of the server that leads a stream of the account, "" or
 // "$G" for the global one.
-func (c *NATSCluster) StreamLeader(account, stream string) int {
+func (c *Cluster) StreamLeader(account, stream string) int {
 	c.t.Helper()
 	if c.processes != nil {
 		return c.streamLeader(stream)
 	}
-	if account == "" {
-		account = "$G"
-	}
+	account = cmp.Or(account, "$G")
 	return c.await("a leader of "+stream, func(s *server.Server) bool { return s.JetStreamIsStreamLeader(account, stream) })
 }
 
 // await asks the running servers until one says yes, and returns its index.
-func (c *NATSCluster) await(what string, yes func(*server.Server) bool) int {
+func (c *Cluster) await(what string, yes func(*server.Server) bool) int {
 	c.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	limit := time.After(startNATSLimit)
+	limit := time.After(startLimit)
 	for {
 		c.mu.Lock()
 		for i, s := range c.servers {
@@ -265,7 +266,7 @@ func (c *NATSCluster) await(what string, yes func(*server.Server) bool) int {
 		c.mu.Unlock()
 		select {
 		case <-limit:
-			c.t.Fatalf("no %s after %s", what, startNATSLimit)
+			c.t.Fatalf("no %s after %s", what, startLimit)
 		case <-tick.C:
 		}
 	}

@@ -1,4 +1,5 @@
-package testenv
+// Package oidctest is an OpenID Connect issuer for tests.
+package oidctest
 
 import (
 	"crypto"
@@ -16,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"satchel/test/testenv"
 )
 
 // Issuer is an OpenID Connect issuer on loopback, with TLS. It publishes keys and signs tokens.
@@ -34,7 +37,7 @@ type Issuer struct {
 // NewIssuer starts an issuer without keys. Its end is the test's.
 func NewIssuer(t testing.TB) *Issuer {
 	t.Helper()
-	authority := NewAuthority(t)
+	authority := testenv.NewAuthority(t)
 	cert, err := tls.LoadX509KeyPair(authority.Issue(t, "issuer"))
 	if err != nil {
 		t.Fatal(err)

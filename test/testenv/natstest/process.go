@@ -1,4 +1,4 @@
-package testenv
+package natstest
 
 import (
 	"context"
@@ -14,27 +14,29 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"satchel/test/testenv/internal/process"
 )
 
-// natsProcessVar holds, in a process that is to be a NATS server, its configuration file.
-const natsProcessVar = "SATCHEL_TEST_NATS_SERVER"
+// processVar holds, in a process that is to be a NATS server, its configuration file.
+const processVar = "SATCHEL_TEST_NATS_SERVER"
 
-// ServeNATS is the whole life of a process that a cluster with NATSConfig.Processes has
+// Serve is the whole life of a process that a cluster with Config.Processes has
 // started: a NATS server, until its standard input ends. In any other process it returns at
 // once. The TestMain of a package with such clusters MUST call it first.
-func ServeNATS() {
-	path := os.Getenv(natsProcessVar)
+func Serve() {
+	path := os.Getenv(processVar)
 	if path == "" {
 		return
 	}
-	if err := serveNATS(path); err != nil {
+	if err := serveUntilEnd(path); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-func serveNATS(path string) error {
+func serveUntilEnd(path string) error {
 	o, err := server.ProcessConfigFile(path)
 	if err != nil {
 		return fmt.Errorf("read configuration: %w", err)
@@ -52,40 +54,40 @@ func serveNATS(path string) error {
 	return err
 }
 
-// natsProcess is a server in a process of its own.
-type natsProcess struct {
+// serverProcess is a server in a process of its own.
+type serverProcess struct {
 	cmd  *exec.Cmd
 	hold io.Closer // its standard input
 }
 
 // launchProcess starts the test's own binary again as the server that the configuration
 // file at path describes, and waits until it takes clients.
-func (c *NATSCluster) launchProcess(i int, path string) {
+func (c *Cluster) launchProcess(i int, path string) {
 	c.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), natsProcessVar+"="+path)
+	cmd.Env = append(os.Environ(), processVar+"="+path)
 	hold, err := cmd.StdinPipe()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	log, err := os.OpenFile(filepath.Join(c.dir, NATSName(i)+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(filepath.Join(c.dir, Name(i)+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
-		c.t.Fatalf("start NATS server %s: %v", NATSName(i), err)
+		c.t.Fatalf("start NATS server %s: %v", Name(i), err)
 	}
-	c.processes[i] = &natsProcess{cmd, hold}
-	c.ask("clients of "+NATSName(i), func(context.Context, jetstream.JetStream) (bool, error) { return true, nil }, i)
+	c.processes[i] = &serverProcess{cmd, hold}
+	c.ask("clients of "+Name(i), func(context.Context, jetstream.JetStream) (bool, error) { return true, nil }, i)
 }
 
 // endProcess ends server i by how, waits for it, and forgets it.
-func (c *NATSCluster) endProcess(i int, how func(*natsProcess) error) {
+func (c *Cluster) endProcess(i int, how func(*serverProcess) error) {
 	c.t.Helper()
 	p := c.processes[i]
 	if p == nil {
@@ -94,21 +96,21 @@ func (c *NATSCluster) endProcess(i int, how func(*natsProcess) error) {
 	c.processes[i] = nil
 	var exit *exec.ExitError
 	if err := errors.Join(how(p), p.cmd.Wait()); err != nil && !errors.As(err, &exit) {
-		c.t.Errorf("end NATS server %s: %v", NATSName(i), err)
+		c.t.Errorf("end NATS server %s: %v", Name(i), err)
 	}
 }
 
 // Kill kills server i, a process, as a crash would.
-func (c *NATSCluster) Kill(i int) {
+func (c *Cluster) Kill(i int) {
 	c.t.Helper()
-	c.endProcess(i, func(p *natsProcess) error { return p.cmd.Process.Kill() })
+	c.endProcess(i, func(p *serverProcess) error { return p.cmd.Process.Kill() })
 }
 
 // ask connects to one of the servers that run, of those of only if there are any, and calls
 // yes, until it says yes.
-func (c *NATSCluster) ask(what string, yes func(context.Context, jetstream.JetStream) (bool, error), only ...int) {
+func (c *Cluster) ask(what string, yes func(context.Context, jetstream.JetStream) (bool, error), only ...int) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startNATSLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -122,13 +124,13 @@ func (c *NATSCluster) ask(what string, yes func(context.Context, jetstream.JetSt
 		}
 		select {
 		case <-ctx.Done():
-			c.t.Fatalf("no %s after %s: %v; %s", what, startNATSLimit, err, lastLines(filepath.Join(c.dir, NATSName(i)+".log")))
+			c.t.Fatalf("no %s after %s: %v; %s", what, startLimit, err, process.LastLines(filepath.Join(c.dir, Name(i)+".log")))
 		case <-tick.C:
 		}
 	}
 }
 
-func (c *NATSCluster) askOne(ctx context.Context, i int, yes func(context.Context, jetstream.JetStream) (bool, error)) (bool, error) {
+func (c *Cluster) askOne(ctx context.Context, i int, yes func(context.Context, jetstream.JetStream) (bool, error)) (bool, error) {
 	nc, err := nats.Connect(fmt.Sprintf("nats://127.0.0.1:%d", c.ports[i]), nats.NoReconnect())
 	if err != nil {
 		return false, err
@@ -144,7 +146,7 @@ func (c *NATSCluster) askOne(ctx context.Context, i int, yes func(context.Contex
 }
 
 // streamLeader is StreamLeader of servers that are processes.
-func (c *NATSCluster) streamLeader(stream string) (leader int) {
+func (c *Cluster) streamLeader(stream string) (leader int) {
 	c.t.Helper()
 	c.ask("a leader of "+stream, func(ctx context.Context, js jetstream.JetStream) (bool, error) {
 		s, err := js.Stream(ctx, stream)
@@ -152,7 +154,7 @@ func (c *NATSCluster) streamLeader(stream string) (leader int) {
 			return false, err
 		}
 		for leader = range c.processes {
-			if group := s.CachedInfo().Cluster; group == nil || group.Leader == NATSName(leader) {
+			if group := s.CachedInfo().Cluster; group == nil || group.Leader == Name(leader) {
 				return c.processes[leader] != nil, nil
 			}
 		}

@@ -1,4 +1,5 @@
-package testenv
+// Package natsclient speaks to NATS for tests: what no library sends, and replies as Satchel gives them.
+package natsclient
 
 import (
 	"bufio"

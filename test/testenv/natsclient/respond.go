@@ -1,4 +1,4 @@
-package testenv
+package natsclient
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package testenv
+package qdranttest
 
 import (
 	"cmp"
@@ -21,21 +21,23 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"satchel/test/testenv"
 )
 
-// QdrantStandIn answers the methods of Qdrant's gRPC interface that the driver calls, from
+// StandIn answers the methods of Qdrant's gRPC interface that the driver calls, from
 // maps in memory, exactly and without an index. It is no Qdrant: it shows what the driver
 // asks and does, not what Qdrant does. Its faults are for tests of the driver.
-type QdrantStandIn struct {
+type StandIn struct {
 	URL    string
 	server *grpc.Server
 	mu     sync.Mutex
 	all    map[string]*standInCollection
-	faults StandInFaults
+	faults Faults
 }
 
-// StandInFaults are what a stand-in does wrong.
-type StandInFaults struct {
+// Faults are what a stand-in does wrong.
+type Faults struct {
 	Before  func(method, key string) error // asked before each call, with the API key that came with it
 	Version string                         // "" is 1.17.1
 }
@@ -49,24 +51,24 @@ type standInCollection struct {
 type (
 	standInHealth struct {
 		qdrant.UnimplementedQdrantServer
-		s *QdrantStandIn
+		s *StandIn
 	}
 	standInCollections struct {
 		qdrant.UnimplementedCollectionsServer
-		s *QdrantStandIn
+		s *StandIn
 	}
 	standInPoints struct {
 		qdrant.UnimplementedPointsServer
-		s *QdrantStandIn
+		s *StandIn
 	}
 )
 
-// StartQdrantStandIn starts a stand-in on loopback and stops it with the test.
-func StartQdrantStandIn(t testing.TB) *QdrantStandIn {
-	s := &QdrantStandIn{all: map[string]*standInCollection{}}
+// StartStandIn starts a stand-in on loopback and stops it with the test.
+func StartStandIn(t testing.TB) *StandIn {
+	s := &StandIn{all: map[string]*standInCollection{}}
 	var l net.Listener
 	for tries := 0; l == nil; tries++ {
-		port, err := FreePort() // Start takes it again
+		port, err := testenv.FreePort() // Start takes it again
 		if err == nil {
 			l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		}
@@ -79,7 +81,7 @@ func StartQdrantStandIn(t testing.TB) *QdrantStandIn {
 	return s
 }
 
-func (s *QdrantStandIn) serve(t testing.TB, l net.Listener) {
+func (s *StandIn) serve(t testing.TB, l net.Listener) {
 	server := grpc.NewServer(grpc.UnaryInterceptor(s.intercept),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true})) // as Qdrant does
 	s.URL, s.server = "http://"+l.Addr().String(), server
@@ -94,14 +96,14 @@ func (s *QdrantStandIn) serve(t testing.TB, l net.Listener) {
 }
 
 // Stop closes every connection at once.
-func (s *QdrantStandIn) Stop() {
+func (s *StandIn) Stop() {
 	s.server.Stop()
 	syscall.ForkLock.Lock() // a process that is just being started holds a copy of the socket
 	defer syscall.ForkLock.Unlock()
 }
 
 // Start answers again after a Stop, with what was written.
-func (s *QdrantStandIn) Start(t testing.TB) {
+func (s *StandIn) Start(t testing.TB) {
 	l, err := net.Listen("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -110,10 +112,10 @@ func (s *QdrantStandIn) Start(t testing.TB) {
 }
 
 // Set changes what goes wrong from the next call on.
-func (s *QdrantStandIn) Set(f StandInFaults) { s.mu.Lock(); s.faults = f; s.mu.Unlock() }
+func (s *StandIn) Set(f Faults) { s.mu.Lock(); s.faults = f; s.mu.Unlock() }
 
 // Backup returns what puts the collections back as they are now.
-func (s *QdrantStandIn) Backup() (restore func()) {
+func (s *StandIn) Backup() (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := copied(s.all)
@@ -132,7 +134,7 @@ func copied(all map[string]*standInCollection) map[string]*standInCollection {
 	return out
 }
 
-func (s *QdrantStandIn) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+func (s *StandIn) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	method := info.FullMethod[strings.LastIndexByte(info.FullMethod, '/')+1:]
 	s.mu.Lock()
 	f := s.faults

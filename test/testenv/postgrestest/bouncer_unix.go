@@ -1,6 +1,6 @@
 //go:build unix
 
-package testenv
+package postgrestest
 
 import (
 	"context"
@@ -16,11 +16,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"satchel/test/parts"
+	"satchel/test/testenv"
+	"satchel/test/testenv/internal/process"
 )
 
-// PgBouncer starts a pgbouncer in front of a database of [Postgres], with the settings that it comes with and a pool_mode,
+// Bouncer starts a pgbouncer in front of a database of [Open], with the settings that it comes with and a pool_mode,
 // and returns the database's URL there.
-func PgBouncer(t testing.TB, database, mode string) string {
+func Bouncer(t testing.TB, database, mode string) string {
 	t.Helper()
 	bin, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -29,7 +31,7 @@ func PgBouncer(t testing.TB, database, mode string) string {
 	if _, err := os.Stat(bin); err != nil {
 		parts.Missing(t, "pgbouncer", "no pgbouncer on this machine (Debian: apt-get install pgbouncer)")
 	}
-	a, err := accountFor("postgres")
+	a, err := process.AccountFor("postgres")
 	if err != nil {
 		parts.Missing(t, "pgbouncer", err.Error())
 	}
@@ -37,7 +39,7 @@ func PgBouncer(t testing.TB, database, mode string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := FreePort()
+	port, err := testenv.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,11 +53,11 @@ func PgBouncer(t testing.TB, database, mode string) string {
 	settings := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr=127.0.0.1\nlisten_port=%d\nunix_socket_dir=\nauth_type=scram-sha-256\nauth_file=%s\npool_mode=%s\n",
 		at.Hostname(), at.Port(), port, users, mode)
 	err = errors.Join(os.WriteFile(users, fmt.Appendf(nil, "%q %q\n", at.User.Username(), password), 0o600), os.WriteFile(ini, []byte(settings), 0o600),
-		os.Chmod(dir, 0o755), os.Chown(users, a.uid, a.gid), os.Chown(ini, a.uid, a.gid))
+		os.Chmod(dir, 0o755), os.Chown(users, a.UID, a.GID), os.Chown(ini, a.UID, a.GID))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := a.command(bin, "-q", ini)
+	cmd := a.Command(bin, "-q", ini)
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start pgbouncer: %v", err)
 	}
@@ -73,7 +75,7 @@ func PgBouncer(t testing.TB, database, mode string) string {
 		}
 		return conn.Close(ctx)
 	}
-	if err := await(ping); err != nil {
+	if err := process.Await(ping); err != nil {
 		t.Fatalf("start pgbouncer: %v", err)
 	}
 	return at.String()

@@ -1,4 +1,4 @@
-package testenv
+package qdranttest
 
 import (
 	"context"
@@ -14,28 +14,28 @@ import (
 	"satchel/test/parts"
 )
 
-// QdrantPlace is a server with a prefix of collections of a test's own.
-type QdrantPlace struct {
+// Place is a server with a prefix of collections of a test's own.
+type Place struct {
 	URL, APIKey string
 	Collection  string
 	// StandIn is the server when it is the one of this package, nil when it is Qdrant.
-	StandIn *QdrantStandIn
+	StandIn *StandIn
 }
 
 // Server says what answers there.
-func (p QdrantPlace) Server() string {
+func (p Place) Server() string {
 	if p.StandIn != nil {
 		return "stand-in for Qdrant"
 	}
 	return "Qdrant"
 }
 
-// Qdrant returns the server that QDRANT_URL and QDRANT_API_KEY name. Without them it
+// Open returns the server that QDRANT_URL and QDRANT_API_KEY name. Without them it
 // returns a stand-in, and says in the test's log that Qdrant itself was not run, unless
 // SATCHEL_TEST_REQUIRE lists qdrant. Collections are removed when the test ends.
-func Qdrant(t testing.TB) QdrantPlace {
+func Open(t testing.TB) Place {
 	t.Helper()
-	p := QdrantPlace{URL: os.Getenv("QDRANT_URL"), APIKey: os.Getenv("QDRANT_API_KEY"), Collection: "test-" + strings.ToLower(rand.Text())}
+	p := Place{URL: os.Getenv("QDRANT_URL"), APIKey: os.Getenv("QDRANT_API_KEY"), Collection: "test-" + strings.ToLower(rand.Text())}
 	if p.URL != "" {
 		t.Cleanup(func() { dropCollections(t, p) })
 		return p
@@ -44,12 +44,12 @@ func Qdrant(t testing.TB) QdrantPlace {
 		parts.Missing(t, "qdrant", "QDRANT_URL names no server; none comes from a package registry")
 	}
 	t.Log("Qdrant itself was NOT run: this is the stand-in for the methods the driver calls; set QDRANT_URL for the real one")
-	p.StandIn = StartQdrantStandIn(t)
+	p.StandIn = StartStandIn(t)
 	p.URL = p.StandIn.URL
 	return p
 }
 
-func dropCollections(t testing.TB, p QdrantPlace) {
+func dropCollections(t testing.TB, p Place) {
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(p.URL, "http://"))
 	if err != nil {
 		t.Logf("collections %s-… are left on %s", p.Collection, p.URL)

@@ -1,4 +1,4 @@
-package testenv
+package natstest
 
 import (
 	"fmt"
@@ -9,19 +9,21 @@ import (
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
+
+	"satchel/test/testenv"
 )
 
-// NATSUser is who may connect to a secure NATS, and what the client needs of files.
-type NATSUser struct {
+// User is who may connect to a secure NATS, and what the client needs of files.
+type User struct {
 	CA, Cert, Key string // of TLS, which the servers ask of both sides
 	Creds         string // of a user whose account an operator has signed; "" with NKeys
 	NKey          string // seed of a user whom the servers know by its key; "" with Creds
 }
 
 // secure writes what User needs, and returns the servers' part of it.
-func (c *NATSCluster) secure(t testing.TB) string {
+func (c *Cluster) secure(t testing.TB) string {
 	t.Helper()
-	ca := NewAuthority(t)
+	ca := testenv.NewAuthority(t)
 	c.User.CA = ca.File
 	c.User.Cert, c.User.Key = ca.Issue(t, "client")
 	cert, key := ca.Issue(t, "server")
@@ -33,7 +35,7 @@ func (c *NATSCluster) secure(t testing.TB) string {
 }
 
 // nkey makes a user of the global account.
-func (c *NATSCluster) nkey(t testing.TB) string {
+func (c *Cluster) nkey(t testing.TB) string {
 	t.Helper()
 	pair, public := newKey(t, nkeys.CreateUser)
 	c.User.NKey = c.keep(t, "user.nk", seed(t, pair))
@@ -42,7 +44,7 @@ func (c *NATSCluster) nkey(t testing.TB) string {
 
 // operator makes an operator with a system account and an account with JetStream, and a
 // user of the latter.
-func (c *NATSCluster) operator(t testing.TB) string {
+func (c *Cluster) operator(t testing.TB) string {
 	t.Helper()
 	signer, _ := newKey(t, nkeys.CreateOperator)
 	_, system := newKey(t, nkeys.CreateAccount)
@@ -64,7 +66,7 @@ func (c *NATSCluster) operator(t testing.TB) string {
 }
 
 // keep writes a secret of a client beside the servers' files.
-func (c *NATSCluster) keep(t testing.TB, name string, secret []byte) string {
+func (c *Cluster) keep(t testing.TB, name string, secret []byte) string {
 	t.Helper()
 	path := filepath.Join(c.dir, name)
 	if err := os.WriteFile(path, secret, 0o600); err != nil {

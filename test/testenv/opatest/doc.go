@@ -1,0 +1,2 @@
+// Package opatest runs OPA servers for tests, each over a bundle of its own.
+package opatest
