@@ -77,7 +77,7 @@ func TestBudgetAdherence(t *testing.T) {
 		must(t, err)
 		return c
 	}
-	w := openWorld(t, func(c *pipeline.Config) { c.Tokens = counter })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Tokens = counter })
 	r := rand.New(rand.NewPCG(7, 11))
 	w.put(t, "acme", variety(300, r)...)
 	var all []packed

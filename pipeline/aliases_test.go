@@ -109,7 +109,7 @@ func (p *traced) Decide(ctx context.Context, s scope.Scope, r policies.Request) 
 func TestDecisionsNameTheirRequest(t *testing.T) {
 	t.Parallel()
 	var p traced
-	w := openWorld(t, func(c *pipeline.Config) { p.PDP, c.PDP = c.PDP, &p })
+	w := openWorld(t, func(c *pipeline.OpConfig) { p.PDP, c.PDP = c.PDP, &p })
 	w.put(t, "acme", memory("def", "level:public", "", "Glossary: Orpheus (O5s) runs our clusters."))
 	req := ask("O5s")
 	req.Meta.ID = "req-1"

@@ -44,7 +44,7 @@ func TestDecayIsJudgedAtTheMomentAskedAbout(t *testing.T) {
 func TestAFloorOfConfidence(t *testing.T) {
 	t.Parallel()
 	for floor, want := range map[float64]bool{.5: false, .2: true, -1: true} {
-		w := openWorld(t, func(c *pipeline.Config) { c.Defend = defend.Config{Confidence: floor} })
+		w := openWorld(t, func(c *pipeline.OpConfig) { c.Defend = defend.Config{Confidence: floor} })
 		m, own := memory("x", "level:public", "", "The lantern hangs at gate seven."), .3
 		m.Confidence = &own
 		w.put(t, "acme", m)
@@ -88,7 +88,7 @@ func TestEvidenceHasTheQuestion(t *testing.T) {
 func TestADebugLogCounts(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	w := openWorld(t, func(c *pipeline.Config) {
+	w := openWorld(t, func(c *pipeline.OpConfig) {
 		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	fill(t, w)

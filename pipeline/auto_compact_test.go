@@ -17,7 +17,7 @@ import (
 func TestSessionsAreCompactedByThemselves(t *testing.T) {
 	t.Parallel()
 	var waiting []func(context.Context)
-	w := openWorld(t, func(c *pipeline.Config) {
+	w := openWorld(t, func(c *pipeline.OpConfig) {
 		c.Background = func(work func(context.Context)) { waiting = append(waiting, work) }
 	})
 	list := minutes()

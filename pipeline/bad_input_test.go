@@ -113,7 +113,7 @@ var imitations = []string{
 // no citation and no day in the text of any operation, as the first line or a later one.
 func TestContentOpensNothing(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.Defend.Injection = "off" })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Defend.Injection = "off" })
 	var list []schemas.MemoryItem
 	for i, text := range imitations {
 		for j, kind := range []schemas.Kind{schemas.KindMemory, schemas.KindKnowledge, schemas.KindCommit, schemas.KindValue, schemas.KindExperience} {

@@ -23,7 +23,7 @@ func TestABudgetHoldsAtEveryDoor(t *testing.T) {
 	}
 	type used = struct{ items, tokens, bytes int }
 	open := func(b pipeline.Budget) *world {
-		w := openWorld(t, func(c *pipeline.Config) { c.Slice = b })
+		w := openWorld(t, func(c *pipeline.OpConfig) { c.Slice = b })
 		w.learn(t, "acme", list...)
 		return w
 	}

@@ -14,7 +14,7 @@ import (
 // A question without a word is near to nothing, and that is the reason.
 func TestAQuestionWithoutAWordIsOffTopic(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.Defend.OffTopic = .99 })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Defend.OffTopic = .99 })
 	fill(t, w)
 	for question, want := range map[string]string{"what is it?": "the question has nothing to search by", "Zeppelins": "nothing that was found fits: off_topic "} {
 		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask(question))
@@ -31,7 +31,7 @@ func TestWhyAPackIsEmpty(t *testing.T) {
 	t.Parallel()
 	gate, err := relevance.New(relevance.Config{})
 	must(t, err)
-	w := openWorld(t, func(c *pipeline.Config) { c.Relevance = gate })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Relevance = gate })
 	fill(t, w)
 	session := map[string]any{"session": "s1"}
 	for name, tc := range map[string]struct {

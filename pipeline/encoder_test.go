@@ -28,7 +28,7 @@ func encodedWorld(t *testing.T) (*world, func(tenant string, list ...schemas.Mem
 	must(t, err)
 	t.Cleanup(func() { must(t, x.Close()) })
 	index := vector.New(x)
-	w := openWorld(t, func(c *pipeline.Config) { c.Encoder, c.Encoded = made, index })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Encoder, c.Encoded = made, index })
 	at := int64(0)
 	return w, func(tenant string, list ...schemas.MemoryItem) {
 		t.Helper()

@@ -115,7 +115,7 @@ func TestWhatADropSaysHelps(t *testing.T) {
 
 func TestWeightsOfARequest(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) {
+	w := openWorld(t, func(c *pipeline.OpConfig) {
 		c.Profiles = []rank.Profile{{Name: "newest", Recency: 1, Lambda: .1}}
 		c.Tenants = map[string]string{"acme": "newest"}
 	})
@@ -175,7 +175,7 @@ func TestWeightsOfARequest(t *testing.T) {
 func TestTheSliceHasABudget(t *testing.T) {
 	t.Parallel()
 	const bytes, tokens, items = 300, 900, 9
-	w := openWorld(t, func(c *pipeline.Config) { c.Slice = pipeline.Budget{Bytes: bytes, Tokens: tokens, Items: items} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Slice = pipeline.Budget{Bytes: bytes, Tokens: tokens, Items: items} })
 	w.put(t, "acme", notes(30)...)
 	s := as(t, "acme", schemas.Public)
 	for name, tc := range map[string]struct {

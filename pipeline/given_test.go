@@ -19,7 +19,7 @@ func openConversation(t *testing.T) *world {
 	t.Helper()
 	gate, err := relevance.New(relevance.Config{})
 	must(t, err)
-	w := openWorld(t, func(c *pipeline.Config) { c.Relevance = gate })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Relevance = gate })
 	item := func(id, text string, at time.Duration, change func(*schemas.MemoryItem)) schemas.MemoryItem {
 		m := schemas.MemoryItem{ID: id, Kind: schemas.KindMemory, Type: schemas.Episodic, CreatedAt: day.Add(at), Scope: schemas.MemoryScope{Tenant: "acme"},
 			SecurityLabel: []string{"level:internal"}, Content: schemas.TextContent(text)}

@@ -40,7 +40,7 @@ const (
 // warning, and only when all fail is it an error. The text may take a tenth more than
 // max_tokens where a source would have nothing else, and then says so. Every error is
 // a *schemas.Error; a context type that is not there is invalid_context_type.
-func (e *Engine) Assemble(
+func (e *Operations) Assemble(
 	ctx context.Context, s scope.Scope, in schemas.AssembleRequest,
 ) (schemas.FormattedContext, error) {
 	types := schemas.ContextTypes()
@@ -55,15 +55,15 @@ func (e *Engine) Assemble(
 	op := &assembleOp{
 		e: e, name: "assemble", title: "Context", floor: relevanceFloor, footer: countItems, dropRepeated: true, ends: !in.Fill,
 	}
-	limits, notes := e.cfg.Slice.bound(Limits{
-		Items: cmp.Or(in.Limit, defaultAssembled), Tokens: cmp.Or(in.MaxTokens, schemas.DefaultTokenBudget), MinScore: e.cfg.MinScore,
+	limits, notes := e.Admit.Slice.Bound(Limits{
+		Items: cmp.Or(in.Limit, defaultAssembled), Tokens: cmp.Or(in.MaxTokens, schemas.DefaultTokenBudget), MinScore: e.Admit.MinScore,
 	}, nil)
 	if in.MinScore != nil {
 		limits.MinScore, op.floor, op.ends = *in.MinScore, 0, false // the client says what is too little
 	}
-	req, err := e.newRequest(s, Request{Query: in.Query, TZ: in.TZ, Limits: limits, Notes: notes, Options: &schemas.RequestPayload{Fill: in.Fill}}, in.Validate(), "")
+	req, err := e.Admit.Request(s, Request{Query: in.Query, TZ: in.TZ, Limits: limits, Notes: notes, Options: &schemas.RequestPayload{Fill: in.Fill}}, in.Validate(), "")
 	if err != nil {
-		return schemas.FormattedContext{}, typed(ctx, err)
+		return schemas.FormattedContext{}, err
 	}
 	for _, name := range types {
 		if len(in.ContextTypes) == 0 || slices.Contains(in.ContextTypes, name) {
@@ -72,18 +72,18 @@ func (e *Engine) Assemble(
 			})
 		}
 	}
-	return e.assemble(ctx, op, op.sources, req)
+	return e.assemble(ctx, op, op, req)
 }
 
 // assemble runs an assembly or a premortem.
-func (e *Engine) assemble(
-	ctx context.Context, op operation, sources []source, req Request,
+func (e *Operations) assemble(
+	ctx context.Context, op Operation, of *assembleOp, req Request,
 ) (schemas.FormattedContext, error) {
-	out, err := e.run(ctx, op, req)
+	out, err := e.Run(ctx, op, req)
 	if err != nil {
 		return schemas.FormattedContext{}, err
 	}
-	return formattedContext(sources, out), nil
+	return of.reply(out), nil
 }
 
 // source is one section of an assembly.
@@ -99,7 +99,7 @@ type source struct {
 
 // assembleOp asks several sources and writes one text of their items.
 type assembleOp struct {
-	e            *Engine
+	e            *Operations
 	name         string
 	title        string
 	sources      []source
@@ -107,21 +107,31 @@ type assembleOp struct {
 	floor        float64 // relevance under which only words speak for an item; 0: none
 	dropRepeated bool    // no two sources show the same
 	ends         bool    // the text ends where more is worth too little for its tokens
+
+	groups  []found            // of each source
+	factors map[string]float64 // by id, the factor by which Rank changed the score
+	more    int                // candidates that are not shown as they bear on the question less than others, but filling shows
+	made    assembled
+}
+
+// found is what one source found.
+type found struct {
+	scores map[string]float64 // by id
 }
 
 // Between sources it makes no difference who said what.
-func (o *assembleOp) spec() Spec {
+func (o *assembleOp) Spec() Spec {
 	return Spec{Name: o.name, DropSuspects: true, IgnoreSpeakers: true, AnyTopic: true}
 }
 
-func (o *assembleOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
-	return o.e.newPlan(ctx, req, snap)
+func (o *assembleOp) Plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
+	return o.e.Plan.Begin(ctx, req, snap)
 }
 
-// retrieve asks all sources at once, and one query more for what is shown by its passages: these
+// Retrieve asks all sources at once, and one query more for what is shown by its passages: these
 // compete with each other, whatever source they are of.
-func (o *assembleOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
-	vectors, notes, err := o.e.embedQuery(ctx, req.Scope, plan.Notes, req.Query)
+func (o *assembleOp) Retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+	vectors, notes, err := o.e.Find.Embed(ctx, req.Scope, plan.Notes, req.Query)
 	if err != nil {
 		return Retrieved{}, err
 	}
@@ -145,14 +155,14 @@ func (o *assembleOp) retrieve(ctx context.Context, req Request, plan Plan) (Retr
 	}
 	if len(quoted) > 0 {
 		q := passageQuery(quoted, req, plan, vectors)
-		q.FilterVisible, q.Known = (&visibility{o.e, req}).FilterVisible, known
+		q.FilterVisible, q.Known = o.e.Judge.Visibility(req).FilterVisible, known
 		queries, of = append(queries, q), append(of, len(o.sources))
 	}
-	found := make([]selection.Found, len(o.sources)+1)
-	for n, f := range o.e.selector.FindEach(ctx, req.Scope, queries) {
-		found[of[n]] = f
+	pools := make([]selection.Found, len(o.sources)+1)
+	for n, f := range o.e.Find.Selector.FindEach(ctx, req.Scope, queries) {
+		pools[of[n]] = f
 	}
-	return searched(found, o.sources, notes)
+	return searched(pools, o.sources, notes)
 }
 
 // quoted reports whether a source has nothing but items that are shown by their passages.
@@ -197,7 +207,7 @@ func headingOf(sources []source, i int) string {
 
 // sourceQuery asks for the items of a source's kinds that are shown as they are. It leaves out the
 // walk over links, which are between kinds, and the vector index where there is no vector.
-func sourceQuery(src *source, req Request, plan Plan, vectors embedded) selection.Query {
+func sourceQuery(src *source, req Request, plan Plan, vectors Vectors) selection.Query {
 	q := kindsQuery(assembly.Kinds(src.name), req, plan, vectors)
 	q.Limit, q.Depth = src.limit+spare, assembledDepth
 	if slices.ContainsFunc(assembly.Kinds(src.name), mayBeCut) {
@@ -210,17 +220,17 @@ func sourceQuery(src *source, req Request, plan Plan, vectors embedded) selectio
 }
 
 // passageQuery asks for what is shown by its passages, as a context request does.
-func passageQuery(kinds []schemas.Kind, req Request, plan Plan, vectors embedded) selection.Query {
+func passageQuery(kinds []schemas.Kind, req Request, plan Plan, vectors Vectors) selection.Query {
 	q := kindsQuery(kinds, req, plan, vectors)
 	q.Limit, q.Cut, q.Where = candidateLimit(Limits{Items: maxByLimit, Tokens: req.Limits.Tokens}), passage.Of, []filter.Predicate{byPassages}
 	return q
 }
 
-func kindsQuery(kinds []schemas.Kind, req Request, plan Plan, vectors embedded) selection.Query {
-	q := plan.query(ofKinds(kinds))
+func kindsQuery(kinds []schemas.Kind, req Request, plan Plan, vectors Vectors) selection.Query {
+	q := plan.Narrow(ofKinds(kinds))
 	q.Text, q.Now = req.Query, req.Times.Ranking
 	q.Skip = func(retriever string) bool { return retriever == retrieve.NameGraph }
-	vectors.ask(&q, 0)
+	vectors.Ask(&q, 0)
 	return q
 }
 
@@ -245,15 +255,16 @@ func wholeExperience(r *candidate.Visible) bool {
 
 // rankSources ranks what each source found and the principal may see, and makes one list of it,
 // each item once with its best score. What is found after the sources' own is shared out among them.
-func (e *Engine) rankSources(ctx context.Context, rec *Recorder, req Request, auth Authorized, sources []source) (Ranked, error) {
-	out := rankedBy(selection.Ranking{Sources: []string{}}, auth)
-	out.Groups = make([]Group, len(sources))
+func (o *assembleOp) rankSources(ctx context.Context, rec *Recorder, req Request, auth Authorized) (Ranked, error) {
+	sources := o.sources
+	out := auth.Ranked(selection.Ranking{Sources: []string{}})
+	o.groups = make([]found, len(sources))
 	at := map[string]int{}
 	for i := range auth.Pools {
 		if auth.Pools[i].Pool == nil {
 			continue
 		}
-		ranking, err := e.rankPool(ctx, rec, req, auth, i)
+		ranking, err := o.e.Order.Pool(ctx, rec, req, auth, i)
 		if err != nil {
 			return Ranked{}, err
 		}
@@ -271,27 +282,27 @@ func (e *Engine) rankSources(ctx context.Context, rec *Recorder, req Request, au
 			}
 		}
 		if i < len(sources) {
-			out.Groups[i].add(&out, at, ranking.Candidates)
+			o.groups[i].add(&out, at, ranking.Candidates)
 			continue
 		}
 		out.Unmentioned = ranking.Unmentioned
 		for g := range sources {
 			kinds := assembly.Kinds(sources[g].name)
 			own := slices.DeleteFunc(slices.Clone(ranking.Candidates), func(c candidate.Candidate) bool { return !slices.Contains(kinds, c.Kind) })
-			out.Groups[g].add(&out, at, own)
+			o.groups[g].add(&out, at, own)
 		}
 	}
 	return out, nil
 }
 
 // add takes over what a source found into the one list.
-func (g *Group) add(out *Ranked, at map[string]int, cs []candidate.Candidate) {
-	if g.Scores == nil {
-		g.Scores = make(map[string]float64, len(cs))
+func (g *found) add(out *Ranked, at map[string]int, cs []candidate.Candidate) {
+	if g.scores == nil {
+		g.scores = make(map[string]float64, len(cs))
 	}
 	for j := range cs {
 		c := &cs[j]
-		g.Scores[c.ID] = c.Standing
+		g.scores[c.ID] = c.Standing
 		if n, known := at[c.ID]; !known {
 			at[c.ID] = len(out.Candidates)
 			out.Candidates = append(out.Candidates, *c)
@@ -301,8 +312,8 @@ func (g *Group) add(out *Ranked, at map[string]int, cs []candidate.Candidate) {
 	}
 }
 
-func (o *assembleOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
-	ranked, err := o.e.rankSources(ctx, rec, req, auth, o.sources)
+func (o *assembleOp) Rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
+	ranked, err := o.rankSources(ctx, rec, req, auth)
 	if err != nil {
 		return Ranked{}, err
 	}
@@ -320,21 +331,21 @@ func (o *assembleOp) order(ctx context.Context, rec *Recorder, req Request, plan
 	if slices.Contains(ranked.Sources, retrieve.NameKeyword) {
 		o.dropIrrelevant(req, cs)
 	}
-	ranked.Factors = make(map[string]float64, len(cs))
+	o.factors = make(map[string]float64, len(cs))
 	for i := range cs {
 		factor := 1.
 		if !passage.Of(cs[i].Visible) {
 			factor = assembly.Adjust(cs[i].Visible, 1, req.Times.Ranking)
 		}
-		ranked.Factors[cs[i].ID] = factor
+		o.factors[cs[i].ID] = factor
 		cs[i].Score *= factor
 		cs[i].Standing *= factor
 	}
 	byStanding(cs)
-	ranked, err := o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
+	ranked, err := o.e.Order.Defend(ctx, rec, o.Spec(), req, plan, ranked)
 	o.standIn(ranked)
-	if o.ends && ranked.lacksName() {
-		ranked.More = ranked.keepFew()
+	if o.ends && lacksName(&ranked) {
+		o.more = keepFew(ranked.Candidates)
 	}
 	return ranked, err
 }
@@ -349,7 +360,7 @@ func (o *assembleOp) standIn(ranked Ranked) {
 		c := &ranked.Candidates[i]
 		for _, newer := range []string{c.Of, c.Newer} {
 			for g := range o.sources {
-				scores := ranked.Groups[g].Scores
+				scores := o.groups[g].scores
 				if score, found := scores[c.ID]; found && slices.Contains(assembly.Kinds(o.sources[g].name), kinds[newer]) {
 					scores[newer] = max(scores[newer], score)
 				}
@@ -364,7 +375,7 @@ func (o *assembleOp) standIn(ranked Ranked) {
 // nothing bears on made-up words.
 func (o *assembleOp) dropIrrelevant(req Request, cs []candidate.Candidate) {
 	best, quoted := bestRelevance(cs), 0.
-	nothing := o.floor > 0 && (fourPlaces(best) == 0 || greets(req))
+	nothing := o.floor > 0 && (fourPlaces(best) == 0 || req.Greets())
 	for i := range cs {
 		if passage.Of(cs[i].Visible) {
 			quoted = max(quoted, cs[i].Signals.Bears())

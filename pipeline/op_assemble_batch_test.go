@@ -35,8 +35,8 @@ func TestAssembleTogetherIsAssembleAlone(t *testing.T) {
 	parts.Long(t)
 	t.Parallel()
 	clock := func() time.Time { return day }
-	together := openWorld(t, func(c *pipeline.Config) { c.Clock = clock })
-	alone := openWorld(t, func(c *pipeline.Config) {
+	together := openWorld(t, func(c *pipeline.OpConfig) { c.Clock = clock })
+	alone := openWorld(t, func(c *pipeline.OpConfig) {
 		c.Clock, c.Keyword, c.Vector = clock, keywordAlone{c.Keyword}, vectorAlone{c.Vector}
 	})
 	list := corpusOfFive(150)
@@ -87,7 +87,7 @@ func (c counted) Embed(context.Context, []string) ([][]float32, error) {
 func TestAssembleWithoutEmbedder(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	w := openWorld(t, func(c *pipeline.Config) { c.Embedder = counted{c.Embedder, &asked} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Embedder = counted{c.Embedder, &asked} })
 	five := corpusOfFive(50)
 	w.learn(t, "acme", five...)
 	asked.Store(0)
@@ -123,7 +123,7 @@ func (p partly) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, f
 // What an index does not answer for one source it answers for the others.
 func TestAssembleWithoutOneSourcesVectors(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.Vector = partly{c.Vector, schemas.KindCommit} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Vector = partly{c.Vector, schemas.KindCommit} })
 	five := corpusOfFive(50)
 	w.learn(t, "acme", five...)
 	reply, err := w.engine.Assemble(t.Context(), as(t, "acme", 3), schemas.AssembleRequest{Query: five[0].Content.Text()})

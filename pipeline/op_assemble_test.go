@@ -255,7 +255,7 @@ func TestAssembleRefusesAndDegrades(t *testing.T) {
 		}
 	}
 
-	broken := openWorld(t, func(c *pipeline.Config) {
+	broken := openWorld(t, func(c *pipeline.OpConfig) {
 		c.Keyword = deafTo{c.Keyword, "code"}
 		c.Vector = nil
 	})
@@ -370,7 +370,7 @@ Look at the selector cache before you change code.
 	}
 	_, err = w.engine.Premortem(ctx, s, schemas.PremortemRequest{})
 	refusedWith(t, err, schemas.CodeValidation, "/domain")
-	blind := openWorld(t, func(c *pipeline.Config) { c.Vector, c.Embedder = nil, nil })
+	blind := openWorld(t, func(c *pipeline.OpConfig) { c.Vector, c.Embedder = nil, nil })
 	study(t, blind)
 	out, err = blind.engine.Premortem(ctx, s, schemas.PremortemRequest{Domain: "debugging"})
 	must(t, err)

@@ -20,13 +20,13 @@ import (
 
 // Build renders the results of a search through a template, within the token budget. An empty
 // result is an empty text, not an error. Every error is a *schemas.Error.
-func (e *Engine) Build(ctx context.Context, s scope.Scope, in schemas.BuildRequest) (schemas.BuildReply, error) {
-	_, reply, err := e.build(ctx, s, &in, Spec{Name: "build", DropSuspects: true})
+func (e *Operations) Build(ctx context.Context, s scope.Scope, in schemas.BuildRequest) (schemas.BuildReply, error) {
+	_, _, reply, err := e.build(ctx, s, &in, Spec{Name: "build", DropSuspects: true})
 	return reply, err
 }
 
 // BuildByVector is Build by a vector made before.
-func (e *Engine) BuildByVector(
+func (e *Operations) BuildByVector(
 	ctx context.Context, s scope.Scope, vector []float32, in schemas.BuildRequest,
 ) (schemas.BuildReply, error) {
 	in.Query, in.Vector = "", vector
@@ -35,49 +35,49 @@ func (e *Engine) BuildByVector(
 
 // Preview is a Build with the ids of what it shows, the rank scores of all that policy allows, and the used budget. With
 // scores only it shows no content and writes nothing to the log.
-func (e *Engine) Preview(ctx context.Context, s scope.Scope, in schemas.BuildRequest) (schemas.PreviewReply, error) {
+func (e *Operations) Preview(ctx context.Context, s scope.Scope, in schemas.BuildRequest) (schemas.PreviewReply, error) {
 	spec := Spec{Name: "preview", DropSuspects: true}
 	if in.ScoresOnly {
 		spec.End = AfterPack
 	}
-	out, reply, err := e.build(ctx, s, &in, spec)
+	op, out, reply, err := e.build(ctx, s, &in, spec)
 	if err != nil {
 		return schemas.PreviewReply{}, err
 	}
 	return schemas.PreviewReply{
-		BuildReply: reply, MemoryIDs: idsOf(out.Ranked.Candidates, out.Packed.Build.Entries), RankingScores: out.Packed.Build.Scores,
-		BudgetUsed: fourPlaces(100 * float64(out.Packed.Tokens) / float64(out.Packed.Build.Budget)),
+		BuildReply: reply, MemoryIDs: IDsOf(out.Ranked.Candidates, op.entries), RankingScores: op.scores,
+		BudgetUsed: fourPlaces(100 * float64(out.Packed.Tokens) / float64(op.budget)),
 	}, nil
 }
 
 // build runs a build or a preview.
-func (e *Engine) build(
+func (e *Operations) build(
 	ctx context.Context, s scope.Scope, in *schemas.BuildRequest, spec Spec,
-) (out Outcome, reply schemas.BuildReply, err error) {
+) (op *buildOp, out Outcome, reply schemas.BuildReply, err error) {
 	r := Request{Model: in.Model, Limits: Limits{Tokens: cmp.Or(in.TokenBudget, schemas.DefaultTokenBudget)}}
 	req, err := e.newSearchRequest(s, &in.SearchRequest, r, in.Validate())
 	if err != nil {
-		return out, reply, typed(ctx, err)
+		return op, out, reply, err
 	}
-	op := &buildOp{searchOp: searchOp{e, &in.SearchRequest, spec}, metadata: in.IncludeMetadata, zone: req.Zone()}
+	op = &buildOp{searchOp: searchOp{e: e, in: &in.SearchRequest, as: spec}, metadata: in.IncludeMetadata, zone: req.Zone()}
 	if op.ranker, err = e.ranker(in); err != nil {
-		return out, reply, typed(ctx, err)
+		return op, out, reply, Typed(ctx, err)
 	}
 	if op.template, op.notes, err = e.template(s, in); err != nil {
-		return out, reply, typed(ctx, err)
+		return op, out, reply, Typed(ctx, err)
 	}
-	if out, err = e.run(ctx, op, req); err != nil {
-		return out, reply, err
+	if out, err = e.Run(ctx, op, req); err != nil {
+		return op, out, reply, err
 	}
 	reply = schemas.BuildReply{
-		Memories: []schemas.SearchResult{}, TokenCount: out.Packed.Tokens, Truncated: out.Packed.Build.Truncated, Template: op.template.Spec().Name,
+		Memories: []schemas.SearchResult{}, TokenCount: out.Packed.Tokens, Truncated: op.truncated, Template: op.template.Spec().Name,
 		TemplateAuthor: op.template.Author(), TemplateSHA256: op.template.SHA256(), Warnings: out.Packed.Notes,
 	}
 	if p := &out.Result.Payload; spec.End == AfterCommit {
-		reply.Context, reply.Memories = out.Packed.Text, resultsOf(out, out.Packed.Build.Entries)
+		reply.Context, reply.Memories = out.Packed.Text, op.results(out, op.entries)
 		reply.PackID, reply.Positions = p.PackID, p.Positions
 	}
-	return out, reply, nil
+	return op, out, reply, nil
 }
 
 // buildOp is a search whose results a template renders.
@@ -88,33 +88,30 @@ type buildOp struct {
 	ranker   *Ranker
 	metadata bool
 	zone     *time.Location // of the days that it names
+
+	scores    map[string]float64 // by id, of every item that was ranked
+	truncated bool               // the budget left something out
+	entries   []int              // of what is shown, without older versions
+	budget    int                // tokens
 }
 
-// built is the part of a build that is not its text.
-type built struct {
-	Scores    map[string]float64 // by id, of every item that was ranked
-	Truncated bool               // the budget left something out
-	Entries   []int              // of what is shown, without older versions
-	Budget    int                // tokens
-}
-
-// plan looks for the newest as well, where the ranker prefers them.
-func (o *buildOp) plan(ctx context.Context, rec *Recorder, req Request, snap Snapshot) (Plan, error) {
-	plan, err := o.searchOp.plan(ctx, rec, req, snap)
+// Plan looks for the newest as well, where the ranker prefers them.
+func (o *buildOp) Plan(ctx context.Context, rec *Recorder, req Request, snap Snapshot) (Plan, error) {
+	plan, err := o.searchOp.Plan(ctx, rec, req, snap)
 	plan.Query.Newest = o.ranker.prefersNew()
 	return plan, err
 }
 
-// pack ranks the results and the items that their links reach, and renders the best that fit.
-func (o *buildOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranked) (Packed, error) {
+// Pack ranks the results and the items that their links reach, and renders the best that fit.
+func (o *buildOp) Pack(ctx context.Context, req Request, plan Plan, ranked Ranked) (Packed, error) {
 	cs := ranked.Candidates
 	out := newPacked(ranked.Notes.With(o.notes...))
-	out.Build.Scores, out.Build.Budget = map[string]float64{}, req.Limits.Tokens
-	hits, order := chooseHits(req, ranked, o.ranker.order(cs, req.Times.Ranking))
+	o.scores, o.budget = map[string]float64{}, req.Limits.Tokens
+	order := o.chooseHits(req, ranked, o.ranker.order(cs, req.Times.Ranking))
 	value := make(map[int]float64, len(order))
 	for _, i := range order {
 		value[i] = o.ranker.score(&cs[i], similarity(&cs[i]), req.Times.Ranking)
-		out.Build.Scores[cs[i].ID] = fourPlaces(value[i])
+		o.scores[cs[i].ID] = fourPlaces(value[i])
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
 		return cmp.Or(cmp.Compare(value[y], value[x]), cmp.Compare(similarity(&cs[y]), similarity(&cs[x])),
@@ -124,7 +121,6 @@ func (o *buildOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranke
 	out.Compacted, notes = o.quote(ctx, req, plan, ranked, order)
 	out.Notes = out.Notes.With(notes...)
 	out = o.render(req, cs, order, out)
-	out.Hits = hits
 	markShown(cs, out.Shown, schemas.DropBudget)
 	for i := range cs {
 		if _, scored := value[i]; !scored && cs[i].Drop == schemas.DropBudget {
@@ -144,7 +140,7 @@ func (o *buildOp) quote(ctx context.Context, req Request, plan Plan, ranked Rank
 	for n, i := range order {
 		results[n] = cs[i]
 	}
-	counter, spec := o.e.counter(req.Model), o.template.Spec()
+	counter, spec := o.e.Admit.Counter(req.Model), o.template.Spec()
 	quoted, notes := o.e.quote(ctx, req, plan, ranked, quoting{
 		Budget: req.Limits.Tokens - counter.Count(spec.Header+spec.Footer), Model: req.Model,
 		Measure: func(c *candidate.Candidate) int {
@@ -160,15 +156,15 @@ func (o *buildOp) quote(ctx context.Context, req Request, plan Plan, ranked Rank
 // render takes memories in order while they fit, and those after one that does not. Older versions stand below their
 // newest. The first memory that does not fit has an extract.
 func (o *buildOp) render(req Request, cs []candidate.Candidate, order []int, out Packed) Packed {
-	counter, budget, spec := o.e.counter(req.Model), req.Limits.Tokens, o.template.Spec()
-	left := o.e.left(req)
+	counter, budget, spec := o.e.Admit.Counter(req.Model), req.Limits.Tokens, o.template.Spec()
+	left := o.e.Admit.Slice.Left(req.Limits)
 	left.Tokens -= counter.Count(spec.Header + spec.Footer)
 	newest, older := pack.Versions(cs)
 	var texts []string
 	take := func(i int, v template.Values) bool {
 		c := &cs[i]
 		c.Text = o.template.Memory(v, o.metadata)
-		if c.Tokens = counter.Count(c.Text + spec.Separator); !left.take(c.Tokens, len(v.Content)) {
+		if c.Tokens = counter.Count(c.Text + spec.Separator); !left.Take(c.Tokens, len(v.Content)) {
 			return false
 		}
 		texts, out.Shown = append(texts, c.Text), append(out.Shown, i)
@@ -182,7 +178,7 @@ func (o *buildOp) render(req Request, cs []candidate.Candidate, order []int, out
 		}
 		whole := c.Kept() && len(c.Content.Text()) <= 64*budget+1024 && take(i, o.values(c)) // no tokenizer has so few tokens for more
 		if !whole {
-			out.Build.Truncated = true
+			o.truncated = true
 		}
 		if !whole && !short {
 			short = left.Items > 0 && o.shorten(req, c, min(left.Tokens, left.Bytes/bytesOfToken)) && take(i, o.values(c))
@@ -190,7 +186,7 @@ func (o *buildOp) render(req Request, cs []candidate.Candidate, order []int, out
 		}
 		for _, of := range older[i] {
 			if whole && !take(of, o.older(&cs[of], c)) {
-				out.Build.Truncated = true
+				o.truncated = true
 			}
 		}
 	}
@@ -201,10 +197,10 @@ func (o *buildOp) render(req Request, cs []candidate.Candidate, order []int, out
 		}
 		if out.Tokens <= budget {
 			compaction.RestoreUnshown(cs)
-			out.Build.Entries = slices.DeleteFunc(slices.Clone(out.Shown), func(i int) bool { return newest[i] >= 0 })
+			o.entries = slices.DeleteFunc(slices.Clone(out.Shown), func(i int) bool { return newest[i] >= 0 })
 			return out
 		}
-		texts, out.Shown, out.Build.Truncated = texts[:len(texts)-1], out.Shown[:len(out.Shown)-1], true
+		texts, out.Shown, o.truncated = texts[:len(texts)-1], out.Shown[:len(out.Shown)-1], true
 	}
 }
 
@@ -212,7 +208,7 @@ func (o *buildOp) render(req Request, cs []candidate.Candidate, order []int, out
 func (o *buildOp) shorten(req Request, c *candidate.Candidate, tokens int) bool {
 	frame := *c
 	frame.Content = schemas.TextContent("")
-	counter := o.e.counter(req.Model)
+	counter := o.e.Admit.Counter(req.Model)
 	room := tokens - counter.Count(o.template.Memory(o.values(&frame), o.metadata)+o.template.Spec().Separator)
 	return req.Query != "" && compaction.ShortenTo(c, room, compaction.Options{Query: req.Query, Budget: tokens, Counter: counter, Texts: o.e.texts})
 }
@@ -307,12 +303,12 @@ func (r *Ranker) order(cs []candidate.Candidate, now time.Time) []int {
 func (r *Ranker) prefersNew() bool { return r.Recency > r.Similarity }
 
 // ranker returns the ranker that a request names, or makes one of its weights.
-func (e *Engine) ranker(in *schemas.BuildRequest) (*Ranker, error) {
+func (e *Operations) ranker(in *schemas.BuildRequest) (*Ranker, error) {
 	if w := in.RankerWeights; w != nil {
 		sum := w.Similarity + w.Recency + w.Confidence
 		return &Ranker{Name: "request", Similarity: w.Similarity / sum, Recency: w.Recency / sum, Confidence: w.Confidence / sum}, nil
 	}
-	all := append(slices.Clone(e.cfg.Rankers), Rankers()...) // the first of a name counts
+	all := append(slices.Clone(e.text.Rankers), Rankers()...) // the first of a name counts
 	var names []string
 	for i := range all {
 		if all[i].Name == cmp.Or(in.Ranker, "default") {

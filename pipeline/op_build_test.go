@@ -22,7 +22,7 @@ import (
 
 func TestBuildRanksAndRenders(t *testing.T) {
 	t.Parallel()
-	w := library(t, func(c *pipeline.Config) {
+	w := library(t, func(c *pipeline.OpConfig) {
 		c.Rankers = []pipeline.Ranker{{Name: "doubt", Similarity: .1, Confidence: .9}}
 	})
 	ctx := context.Background()
@@ -122,7 +122,7 @@ func TestPreviewIsTheBuildWithItsScores(t *testing.T) {
 func TestSearchesAndBuildsRefuse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := library(t, func(c *pipeline.Config) { c.Templates = &template.Store{Dir: dir} })
+	w := library(t, func(c *pipeline.OpConfig) { c.Templates = &template.Store{Dir: dir} })
 	ctx := context.Background()
 	s := as(t, "acme", schemas.Internal)
 	q := schemas.SearchRequest{Query: "crane"}
@@ -157,13 +157,15 @@ func TestSearchesAndBuildsRefuse(t *testing.T) {
 	if _, err := w.engine.Search(ctx, scope.Scope{}, q); err == nil {
 		t.Error("the zero scope searches")
 	}
-	if _, err := pipeline.New(pipeline.Config{Log: w.log, Items: w.items, PDP: deniesAll{}, Rankers: []pipeline.Ranker{{Name: "x", Recency: math.NaN()}}}); err == nil {
+	wrong := w.config()
+	wrong.Rankers = []pipeline.Ranker{{Name: "x", Recency: math.NaN()}}
+	if _, err := pipeline.NewOp(wrong); err == nil {
 		t.Error("a ranker with NaN is taken")
 	}
-	mute := library(t, func(c *pipeline.Config) { c.Embedder, c.Keyword = mutes{c.Embedder}, nil })
+	mute := library(t, func(c *pipeline.OpConfig) { c.Embedder, c.Keyword = mutes{c.Embedder}, nil })
 	_, err := mute.engine.Search(ctx, s, q)
 	refusedWith(t, err, schemas.CodeEmbedding, "")
-	degraded := library(t, func(c *pipeline.Config) { c.Embedder = mutes{c.Embedder} })
+	degraded := library(t, func(c *pipeline.OpConfig) { c.Embedder = mutes{c.Embedder} })
 	out, err := degraded.engine.Search(ctx, s, q)
 	if err != nil || len(out.Results) == 0 || !slices.Contains(out.Warnings, "vector: the query could not be embedded") {
 		t.Errorf("without an embedder that answers: %+v, %v", out, err)

@@ -13,7 +13,6 @@ import (
 	"satchel/pipeline/pack"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
-	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/items"
 	"satchel/policies"
 	"satchel/schemas"
@@ -29,7 +28,7 @@ const (
 // Compact brings a pack, or the items of a session, under a budget and keeps summaries of them as
 // items. stored is the pack, nil for a session: the caller MUST have checked that the principal
 // may open it. Policy decides on every item anew. Every error is a *schemas.Error.
-func (e *Engine) Compact(
+func (e *Operations) Compact(
 	ctx context.Context, s scope.Scope, in schemas.CompactRequest, stored *schemas.ContextResult,
 ) (schemas.CompactReply, error) {
 	limits := Limits{Items: mostSession, Tokens: in.Budget}
@@ -37,11 +36,11 @@ func (e *Engine) Compact(
 	if stored != nil {
 		r.Session = stored.Payload.Pack.SessionID
 	}
-	req, err := e.newRequest(s, r, in.Validate(), "")
+	req, err := e.Admit.Request(s, r, in.Validate(), "")
 	if err != nil {
-		return schemas.CompactReply{}, typed(ctx, err)
+		return schemas.CompactReply{}, err
 	}
-	out, err := e.run(ctx, &compactOp{e, stored}, req)
+	out, err := e.Run(ctx, &compactOp{e, stored}, req)
 	if err != nil {
 		return schemas.CompactReply{}, err
 	}
@@ -53,12 +52,12 @@ func (e *Engine) Compact(
 }
 
 // keptSummaries are the summaries that the log holds now.
-func (e *Engine) keptSummaries(req Request, out Outcome) []schemas.SummaryInfo {
-	list, count := []schemas.SummaryInfo{}, e.counter(req.Model).Count
+func (e *Operations) keptSummaries(req Request, out Outcome) []schemas.SummaryInfo {
+	list, count := []schemas.SummaryInfo{}, e.Admit.Counter(req.Model).Count
 	positions := out.SummaryPositions
 	for i := range out.Packed.Summaries {
 		s := &out.Packed.Summaries[i]
-		if s.Draft.Type == "" {
+		if s.Item == nil {
 			continue
 		}
 		at := positions[0]
@@ -71,25 +70,22 @@ func (e *Engine) keptSummaries(req Request, out Outcome) []schemas.SummaryInfo {
 	return list
 }
 
-// compactName is the one operation that does not answer a search.
-const compactName = "compact"
-
 // compactOp makes a smaller pack, and summaries where that leaves something out.
 type compactOp struct {
-	e      *Engine
+	e      *Operations
 	stored *schemas.ContextResult // nil: of the request's session
 }
 
-func (o *compactOp) spec() Spec {
-	return Spec{Name: compactName, DropSuspects: true, TrackRedactions: true}
+func (o *compactOp) Spec() Spec {
+	return Spec{Name: "compact", CreatesItems: true, DropSuspects: true, TrackRedactions: true}
 }
 
-func (o *compactOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
-	return o.e.newPlan(ctx, req, snap)
+func (o *compactOp) Plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
+	return o.e.Plan.Begin(ctx, req, snap)
 }
 
-// retrieve reads the items of the pack, or those of the session but its summaries.
-func (o *compactOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+// Retrieve reads the items of the pack, or those of the session but its summaries.
+func (o *compactOp) Retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	if o.stored != nil {
 		var ids []string
 		for _, section := range o.stored.Payload.Pack.Sections {
@@ -97,16 +93,16 @@ func (o *compactOp) retrieve(ctx context.Context, req Request, plan Plan) (Retri
 				ids = append(ids, item.ID)
 			}
 		}
-		return o.e.readItems(ctx, req, plan, ids)
+		return o.e.Find.Read(ctx, req, plan, ids)
 	}
 	of := oneOf(schemas.FieldSession, []string{req.Session}).And(plan.Pushdown.Filter)
-	ids, err := o.e.cfg.Items.Recent(ctx, req.Scope, of, items.Place{}, mostSession)
+	ids, err := o.e.Find.Items.Recent(ctx, req.Scope, of, items.Place{}, mostSession)
 	if err != nil {
-		return Retrieved{}, storageError("the items of the session could not be read")
+		return Retrieved{}, Storage("the items of the session could not be read")
 	}
 	out, size := Retrieved{Notes: plan.Notes}, 0
 	for part := range slices.Chunk(ids, sessionBatch) {
-		found, err := o.e.readItems(ctx, req, plan, part)
+		found, err := o.e.Find.Read(ctx, req, plan, part)
 		if err != nil {
 			return found, err
 		}
@@ -124,9 +120,9 @@ func (o *compactOp) retrieve(ctx context.Context, req Request, plan Plan) (Retri
 	return out, nil
 }
 
-// rank orders the items of a pack by their scores in it, and those of a session by the question.
-func (o *compactOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
-	ranked := rankedBy(selection.Ranking{Candidates: auth.Named, Found: len(auth.Named)}, auth)
+// Rank orders the items of a pack by their scores in it, and those of a session by the question.
+func (o *compactOp) Rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
+	ranked := auth.Ranked(selection.Ranking{Candidates: auth.Named, Found: len(auth.Named)})
 	if o.stored == nil {
 		compaction.Score(ranked.Candidates, req.Query, o.e.texts)
 	} else {
@@ -141,13 +137,13 @@ func (o *compactOp) rank(ctx context.Context, rec *Recorder, req Request, plan P
 		}
 	}
 	byStanding(ranked.Candidates)
-	return o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
+	return o.e.Order.Defend(ctx, rec, o.Spec(), req, plan, ranked)
 }
 
-func (o *compactOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
-	e, cs, counter := o.e, ranked.Candidates, o.e.counter(req.Model)
+func (o *compactOp) Pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
+	e, cs, counter := o.e, ranked.Candidates, o.e.Admit.Counter(req.Model)
 	sources := summarizable(ranked)
-	denied := denials(req, ranked)
+	denied := ranked.Denials(req.Scope)
 	budget := req.Limits.Tokens
 	compaction.Shorten(cs, compaction.Options{
 		Query: req.Query, Budget: budget, Counter: counter, Whole: o.longest(req, cs), Texts: e.texts,
@@ -155,7 +151,7 @@ func (o *compactOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) 
 	out := Packed{Affordances: []schemas.Affordance{}, Compacted: true, Notes: ranked.Notes}
 	out.Pack = e.builder.Build(pack.Request{
 		Query: req.Query, Purpose: req.Scope.Purpose(), Budget: budget, Limit: req.Limits.Items,
-		Counter: e.cfg.Tokens(req.Model), Denied: denied,
+		Counter: e.Admit.Tokens(req.Model), Denied: denied,
 	}, cs)
 	compaction.RestoreUnshown(cs)
 	if slices.ContainsFunc(cs, shortened) {
@@ -206,7 +202,7 @@ func (o *compactOp) longest(req Request, cs []candidate.Candidate) int {
 	return min(max(240*req.Limits.Tokens/max(1, total)-20, 24), 160)
 }
 
-// draftSummaries makes the log entries of the summaries. One that is no valid item has none, and
+// draftSummaries makes the items of the summaries. One that is no valid item has none, and
 // a note says so.
 func draftSummaries(req Request, sources []compaction.Source, out Packed) (Packed, error) {
 	for i := range out.Summaries {
@@ -221,13 +217,10 @@ func draftSummaries(req Request, sources []compaction.Source, out Packed) (Packe
 				len(s.Leaves), issues[0].Pointer, issues[0].Message))
 			continue
 		}
-		data, err := json.Marshal(&item)
-		if err != nil {
+		if s.Item, err = json.Marshal(&item); err != nil {
 			return Packed{}, fmt.Errorf("encode summary: %w", err)
 		}
-		// Without the request's span: the same summary again is the same event.
-		s.Draft = newDraft(nil, req, schemas.TypeMemoryRecorded, s.ID, nil)
-		s.Draft.Subject, s.Draft.Time, s.Draft.Source, s.Draft.Item = s.ID, at, schemas.SourceCompaction, eventlog.Derive(refs, data)
+		s.Sources, s.At = refs, at
 	}
 	return out, nil
 }

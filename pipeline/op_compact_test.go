@@ -197,7 +197,7 @@ func (l liar) Count(text string) int { return len(text)/6 + int(l.id) }
 func TestMismatchBlocksTheReply(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
-	w := openWorld(t, func(c *pipeline.Config) {
+	w := openWorld(t, func(c *pipeline.OpConfig) {
 		c.Tokens = func(string) token.Counter { return liar{n.Add(1)} }
 	})
 	w.put(t, "acme", minutes()...)
@@ -434,7 +434,7 @@ func TestCompactSession(t *testing.T) {
 // A summary cites nothing that an obligation changed: another principal may see more of it.
 func TestSummariesCiteNothingThatIsMasked(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.PDP = obliges{c.PDP} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.PDP = obliges{c.PDP} })
 	list := minutes()
 	for i := range list {
 		if i%2 == 0 {

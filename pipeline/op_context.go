@@ -1,14 +1,17 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/language"
+	"satchel/pipeline/model"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/relevance"
@@ -22,32 +25,31 @@ import (
 
 // Context answers a request. The scope says who the principal is: the engine does not read
 // the request's own claims about that. Every error is a *schemas.Error.
-func (e *Engine) Context(ctx context.Context, s scope.Scope, in schemas.ContextRequest) (schemas.ContextResult, error) {
+func (e *Operations) Context(ctx context.Context, s scope.Scope, in schemas.ContextRequest) (schemas.ContextResult, error) {
 	out, err := e.answer(ctx, s, &in)
 	return out.Result, err
 }
 
 // Reply is Context for a caller that wants the result as JSON. Parts that the log and the
 // reply share are encoded once.
-func (e *Engine) Reply(ctx context.Context, s scope.Scope, in schemas.ContextRequest) (json.RawMessage, error) {
+func (e *Operations) Reply(ctx context.Context, s scope.Scope, in schemas.ContextRequest) (json.RawMessage, error) {
 	out, err := e.answer(ctx, s, &in)
 	if err != nil {
 		return nil, err
 	}
-	res := out.Result
-	body, err := out.encoder.encode(&res)
+	body, err := out.JSON()
 	if err != nil {
-		return nil, typed(ctx, fmt.Errorf("encode result: %w", err))
+		return nil, Typed(ctx, fmt.Errorf("encode result: %w", err))
 	}
 	return body, nil
 }
 
-func (e *Engine) answer(ctx context.Context, s scope.Scope, in *schemas.ContextRequest) (Outcome, error) {
+func (e *Operations) answer(ctx context.Context, s scope.Scope, in *schemas.ContextRequest) (Outcome, error) {
 	req, err := e.newContextRequest(s, in)
 	if err != nil {
-		return Outcome{}, typed(ctx, err)
+		return Outcome{}, err
 	}
-	out, err := e.run(ctx, &contextOp{e: e}, req)
+	out, err := e.Run(ctx, &contextOp{e: e}, req)
 	if err == nil {
 		e.shown.Add(s, req.Session, out.Ranked.Candidates, out.Packed.Shown, in.Payload.Repeat == schemas.RepeatStable)
 		e.compactLater(req, &out)
@@ -58,19 +60,17 @@ func (e *Engine) answer(ctx context.Context, s scope.Scope, in *schemas.ContextR
 // Rank returns the candidates that a request would choose from, best first: those that policy
 // allows and no defense drops, before any budget. It writes nothing to the log, so the caller
 // MUST NOT give them to a client. It serves evaluation.
-func (e *Engine) Rank(ctx context.Context, s scope.Scope, in schemas.ContextRequest) ([]candidate.Candidate, error) {
+func (e *Operations) Rank(ctx context.Context, s scope.Scope, in schemas.ContextRequest) ([]candidate.Candidate, error) {
 	req, err := e.newContextRequest(s, &in)
 	if err != nil {
-		return nil, typed(ctx, err)
+		return nil, err
 	}
-	rec := e.newRecorder(req)
-	defer rec.End()
-	out, err := e.stages(ctx, rec, &contextOp{e, AfterRank}, req)
+	all, err := e.Engine.Rank(ctx, &contextOp{e: e}, req)
 	if err != nil {
-		return nil, typed(ctx, err)
+		return nil, err
 	}
-	kept := out.Ranked.Candidates[:0]
-	for _, c := range out.Ranked.Candidates {
+	kept := all[:0]
+	for _, c := range all {
 		if c.Kept() {
 			kept = append(kept, c)
 		}
@@ -80,12 +80,18 @@ func (e *Engine) Rank(ctx context.Context, s scope.Scope, in schemas.ContextRequ
 
 // contextOp makes a context pack.
 type contextOp struct {
-	e   *Engine
-	end End
+	e        *Operations
+	given    given
+	read     []map[string][]string // of each search: by node, the ids of what is given, newest first
+	previous []candidate.Version   // of the session's last pack, where this one keeps its order
+
+	unanswered bool // nothing that was found bears on the question
+	hardly     bool // the best of knowledge and memory is hardly relevant
+	more       int  // candidates that are not shown as they bear on the question less than others, but filling shows
 }
 
-func (o *contextOp) spec() Spec {
-	return Spec{Name: "request", Rerank: true, ReplaceToolContent: true, Summarize: true, End: o.end}
+func (o *contextOp) Spec() Spec {
+	return Spec{Name: "request", Summarize: o.abstract}
 }
 
 // The numbers of candidates that a pack is chosen from.
@@ -105,9 +111,9 @@ func candidateLimit(limits Limits) int {
 	return min(most, max(leeway*limits.Items, minCandidates))
 }
 
-// plan reads the request's filters, has relevance decide which kinds of items are needed, and
+// Plan reads the request's filters, has relevance decide which kinds of items are needed, and
 // adds the filter of the policy.
-func (o *contextOp) plan(ctx context.Context, rec *Recorder, req Request, snap Snapshot) (Plan, error) {
+func (o *contextOp) Plan(ctx context.Context, rec *Recorder, req Request, snap Snapshot) (Plan, error) {
 	p := req.Options
 	asked, where, err := filter.Parse("/payload/query/filters", p.Query.Filters, req.Zone())
 	if err != nil {
@@ -118,7 +124,7 @@ func (o *contextOp) plan(ctx context.Context, rec *Recorder, req Request, snap S
 		return Plan{}, err
 	}
 	snap.Notes = snap.Notes.With(notes...)
-	plan, err := o.e.newPlan(ctx, req, snap)
+	plan, err := o.e.Plan.Begin(ctx, req, snap)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -130,19 +136,22 @@ func (o *contextOp) plan(ctx context.Context, rec *Recorder, req Request, snap S
 	if kinds := need.Kinds(); len(kinds) < len(schemas.Kinds()) {
 		asked = asked.And(ofKinds(kinds))
 	}
-	plan.Given = o.e.planGiven(req, need, trace != nil)
-	o.e.measures(req.Scope.Tenant()).gated(need, o.e.spared(plan))
+	o.given = o.e.planGiven(req, need, trace != nil)
+	if o.given.tokens > 0 {
+		plan.Tokens = min(o.given.tokens, plan.Tokens)
+	}
+	rec.Gated(need, o.spared())
 	if trace != nil {
 		where = append(where, func(v *candidate.Visible) bool { return need.Wants(&v.Facets) })
 	}
-	if p.Repeat == schemas.RepeatStable && p.Session != "" && !req.isReplay() {
-		plan.Previous = o.e.shown.Last(req.Scope, p.Session)
+	if p.Repeat == schemas.RepeatStable && p.Session != "" && !isReplay(&req) {
+		o.previous = o.e.shown.Last(req.Scope, p.Session)
 	}
 	plan.Asked = asked
 	plan.Query = selection.Query{
-		Text: req.Query, Previous: plan.Previous, Type: p.Query.Type, Vector: req.Vector, Graph: p.Query.Graph, Where: where,
+		Text: req.Query, Previous: o.previous, Type: p.Query.Type, Vector: req.Vector, Graph: p.Query.Graph, Where: where,
 		Skip:          func(retriever string) bool { return !need.NeedsRetriever(retriever) },
-		FilterVisible: (&visibility{o.e, req}).FilterVisible,
+		FilterVisible: o.e.Judge.Visibility(req).FilterVisible,
 		Now:           req.Times.Ranking, AsOf: p.AsOf, AsOfTime: p.AsOfTime, Profile: p.Profile,
 		Override: rank.Override{Weights: p.Weights, Lambda: p.Lambda}, Limit: candidateLimit(req.Limits), Tools: mostTools,
 		Cut: passage.Of,
@@ -154,7 +163,7 @@ func (o *contextOp) plan(ctx context.Context, rec *Recorder, req Request, snap S
 func (o *contextOp) relevance(
 	ctx context.Context, rec *Recorder, req Request,
 ) (d relevance.Decision, trace *schemas.RelevanceTrace, notes Notes, err error) {
-	asked, gate := req.Options.Relevance, o.e.cfg.Relevance
+	asked, gate := req.Options.Relevance, o.e.session.Relevance
 	if asked == nil {
 		return d, nil, nil, nil
 	}
@@ -165,74 +174,84 @@ func (o *contextOp) relevance(
 	if err != nil {
 		return d, nil, nil, err
 	}
-	d, _ = staged(ctx, rec, "relevance", func(context.Context) (relevance.Decision, error) {
-		return gate.Decide(relevance.From(asked).Measured(turn)), nil
+	_ = rec.Stage(ctx, "relevance", func(context.Context) error {
+		d = gate.Decide(relevance.From(asked).Measured(turn))
+		return nil
 	})
 	why := d.Trace
 	for _, w := range why.Warnings {
 		notes = append(notes, "relevance: "+w)
 	}
-	o.e.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "relevance decided",
+	o.e.Admit.Logger.LogAttrs(ctx, slog.LevelInfo, "relevance decided",
 		slog.String("request", req.ID), slog.Any("relevance", d))
 	return d, &why, notes, nil
 }
 
-// retrieve reads what the request is given, and searches where more than that is wanted.
-func (o *contextOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
-	out, err := o.e.readGiven(ctx, req, plan)
-	if err != nil || !plan.Given.search {
+// Retrieve reads what the request is given, and searches where more than that is wanted.
+func (o *contextOp) Retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+	out, err := o.readGiven(ctx, req, plan)
+	if err != nil || !o.given.search {
 		return out, err
 	}
-	found, err := o.e.find(ctx, req, plan.query(plan.Asked), plan.Notes)
-	found.Named, found.Given = out.Named, out.Given
+	found, err := o.e.Find.Ask(ctx, req, plan.Narrow(plan.Asked), plan.Notes)
+	found.Named, found.Search = out.Named, out.Search
 	return found, err
 }
 
-// rank leaves the order of the query. It warns of items that were recorded again since the
+// Rank leaves the order of the query. It warns of items that were recorded again since the
 // moment that the request is about.
-func (o *contextOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
+func (o *contextOp) Rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
 	var ranking selection.Ranking
 	var err error
-	if plan.Given.search {
-		if ranking, err = o.e.rankPool(ctx, rec, req, auth, 0); err != nil {
+	if o.given.search {
+		if ranking, err = o.e.Order.Pool(ctx, rec, req, auth, 0); err != nil {
 			return Ranked{}, err
 		}
 	}
-	ranked := rankedBy(ranking, auth)
-	if plan.Given.search {
+	ranked := auth.Ranked(ranking)
+	if o.given.search {
 		ranked.Notes = ranked.Notes.With(o.e.warnSuperseded(ctx, req, auth)...)
 	}
 	found := len(ranked.Candidates) + len(ranked.Unread)
-	ranked.Candidates = give(plan, auth, ranked.Candidates)
-	ranked = ranked.withoutRead()
+	ranked.Candidates = o.give(auth, ranked.Candidates)
+	ranked = ranked.WithoutRead()
 	ranked.Found += len(ranked.Candidates) + len(ranked.Unread) - found
-	ranked, err = o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
+	ranked, err = o.e.Order.Defend(ctx, rec, o.Spec(), req, plan, ranked)
+	if req.Query != "" && !plan.Narrowing.IsSet() {
+		o.unanswered, o.hardly = nothingAnswers(ranked.Candidates), hardlyAnswered(ranked.Candidates)
+	}
+	if err == nil {
+		ranked, err = o.e.Order.Rerank(ctx, rec, req, ranked)
+	}
+	if err == nil {
+		pack.ReplaceToolContent(ranked.Candidates)
+	}
 	dropBelow(ranked.Candidates, req.Limits.MinScore)
 	keepGiven(ranked.Candidates)
-	if ranked.HardlyAnswered {
+	if o.hardly {
 		ranked.Notes = ranked.Notes.With("relevance: what was found is hardly relevant")
 	}
 	if !fills(req) {
-		ranked.More = ranked.dropBeside()
-		if ranked.doubtful() {
-			ranked.More += ranked.keepFew()
+		o.more = dropBeside(ranked.Candidates)
+		if o.doubtful(&ranked) {
+			o.more += keepFew(ranked.Candidates)
 		}
 	}
 	return ranked, err
 }
 
-// pack builds the pack, the affordances and the causal graph. It abbreviates items that the
+// Pack builds the pack, the affordances and the causal graph. It abbreviates items that the
 // session was shown lately.
-func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranked) (Packed, error) {
+func (o *contextOp) Pack(ctx context.Context, req Request, plan Plan, ranked Ranked) (Packed, error) {
 	e, cs := o.e, ranked.Candidates
-	req.Limits.Tokens = plan.budget(req)
+	req.Limits.Tokens = plan.Tokens
 	out := Packed{Notes: ranked.Notes.With(o.abbreviate(req, cs)...)}
 	budget := req.Limits.Tokens
 	in := pack.Request{
-		Unmentioned: ranked.Unmentioned, Unanswered: ranked.Unanswered, Doubtful: ranked.doubtful(),
+		Unmentioned: ranked.Unmentioned, Unanswered: o.unanswered, Doubtful: o.doubtful(&ranked),
 		UserMessage: req.Options.UserMessage, Task: req.Options.Task, Query: req.Query, Purpose: req.Scope.Purpose(),
-		Budget: budget, Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
-		Farther: e.packEnd(req), More: ranked.More, Days: asked(req), Zone: req.Zone(), Denied: denials(req, ranked), Before: selection.SessionPlaces(plan.Previous, cs),
+		Budget: budget, Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.Admit.Tokens(req.Model),
+		Farther: e.packEnd(req), More: o.more, Days: asked(req), Zone: req.Zone(), Denied: ranked.Denials(req.Scope), Before: selection.SessionPlaces(o.previous, cs),
 	}
 	if in.Farther > 0 {
 		e.markNeeded(ctx, req.Scope, plan.Pushdown.Filter, req.Query, cs, in.Doubtful)
@@ -255,12 +274,12 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 	}
 	if out.ItemsLimited && out.Tokens < budget*95/100 {
 		hint := "ask for a higher limit to see more"
-		if req.Limits.Items >= e.cfg.Slice.named() {
+		if req.Limits.Items >= e.Admit.Slice.Named() {
 			hint = "more are not given here"
 		}
 		out.Notes = out.Notes.With(fmt.Sprintf("budget: %d items are the limit and take %d of %d tokens: %s", req.Limits.Items, out.Tokens, budget, hint))
 	}
-	out.Affordances = e.cfg.Rules.Afford(cs, out.Shown, in.Doubtful || ranked.Unanswered)
+	out.Affordances = e.text.Rules.Afford(cs, out.Shown, in.Doubtful || o.unanswered)
 	var err error
 	out.Causal, out.Notes, err = e.causal(ctx, req, ranked, out)
 	return out, err
@@ -268,18 +287,18 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 
 // lacksName reports whether the question has a name that nothing here has, and the rest of it is not
 // answered either.
-func (r *Ranked) lacksName() bool {
+func lacksName(r *Ranked) bool {
 	return len(r.Unmentioned) > 0 && bestRelevance(r.Candidates) < answersAnyway
 }
 
 // doubtful reports whether what is shown hardly answers the question.
-func (r *Ranked) doubtful() bool { return r.HardlyAnswered || r.lacksName() }
+func (o *contextOp) doubtful(r *Ranked) bool { return o.hardly || lacksName(r) }
 
 // dropBeside drops documents that a memory is far nearer than, unless they have the words of the question. It returns how many.
-func (r *Ranked) dropBeside() (dropped int) {
+func dropBeside(cs []candidate.Candidate) (dropped int) {
 	var memory, document float64
-	for i := range r.Candidates {
-		if c := &r.Candidates[i]; !c.Kept() || c.Kind == schemas.KindTool {
+	for i := range cs {
+		if c := &cs[i]; !c.Kept() || c.Kind == schemas.KindTool {
 			continue
 		} else if passage.Of(c.Visible) {
 			document = max(document, c.Score)
@@ -287,8 +306,8 @@ func (r *Ranked) dropBeside() (dropped int) {
 			memory = max(memory, c.Score)
 		}
 	}
-	for i := range r.Candidates {
-		c := &r.Candidates[i]
+	for i := range cs {
+		c := &cs[i]
 		says := c.Signals != nil && c.Signals.Evidence.Words >= covers
 		if memory > document && !says && c.Kept() && c.Given == candidate.NotGiven && passage.Of(c.Visible) && c.Score < besideMemory*memory {
 			c.Drop, c.Detail = schemas.DropRank, "a memory is far nearer"+candidate.FillShows
@@ -299,10 +318,10 @@ func (r *Ranked) dropBeside() (dropped int) {
 }
 
 // keepFew drops all but the first few items, and returns how many. What is given and tools stay.
-func (r *Ranked) keepFew() (dropped int) {
+func keepFew(cs []candidate.Candidate) (dropped int) {
 	kept := 0
-	for i := range r.Candidates {
-		c := &r.Candidates[i]
+	for i := range cs {
+		c := &cs[i]
 		if !c.Kept() || c.Given != candidate.NotGiven || c.Kind == schemas.KindTool {
 			continue
 		}
@@ -329,7 +348,7 @@ func leftByDoubt(cs []candidate.Candidate) (left int) {
 }
 
 // packEnd is how far below the best value a pack ends, 0 where it takes its budget.
-func (e *Engine) packEnd(req Request) float64 {
+func (e *Operations) packEnd(req Request) float64 {
 	switch {
 	case fills(req) || req.Query == "" || language.AsksAll(req.Query, req.Times.Ranking):
 		return 0
@@ -340,7 +359,7 @@ func (e *Engine) packEnd(req Request) float64 {
 }
 
 // passagesEnd is how far below the best value the passages of documents, code and commits end, 0 where they take the budget.
-func (e *Engine) passagesEnd(req Request) float64 {
+func (e *Operations) passagesEnd(req Request) float64 {
 	if end := e.packEnd(req); end > 0 {
 		return end + passagesMore
 	}
@@ -374,7 +393,7 @@ func bestRelevance(cs []candidate.Candidate) float64 {
 // abbreviate shortens items that the session was shown lately, unless the client wants them whole
 // or asks for a replay.
 func (o *contextOp) abbreviate(req Request, cs []candidate.Candidate) Notes {
-	if req.Options.Repeat != "" || req.isReplay() {
+	if req.Options.Repeat != "" || isReplay(&req) {
 		return nil
 	}
 	n := o.e.shown.Abbreviate(req.Scope, req.Session, notGiven(cs))
@@ -393,13 +412,13 @@ type entries interface {
 // warnSuperseded notes how many items existed at the moment that the request is about and were
 // recorded again since: the indexes have their last version alone. It counts those that the
 // principal may see as they are now.
-func (e *Engine) warnSuperseded(ctx context.Context, req Request, auth Authorized) Notes {
+func (e *Operations) warnSuperseded(ctx context.Context, req Request, auth Authorized) Notes {
 	replaced := auth.Pools[0].Replaced()
 	if len(replaced) == 0 {
 		return nil
 	}
 	n := 0
-	for _, c := range (&visibility{e, req}).decide(ctx, replaced) {
+	for _, c := range e.Judge.Visibility(req).Decide(ctx, replaced) {
 		if e.existedAt(ctx, req, c.First) {
 			n++
 		}
@@ -416,8 +435,8 @@ func (e *Engine) warnSuperseded(ctx context.Context, req Request, auth Authorize
 
 // existedAt reports whether a log entry existed at as_of_time. It may have where the engine
 // cannot read the log.
-func (e *Engine) existedAt(ctx context.Context, req Request, position int64) bool {
-	log, ok := e.cfg.Log.(entries)
+func (e *Operations) existedAt(ctx context.Context, req Request, position int64) bool {
+	log, ok := e.Find.Log.(entries)
 	if req.Options.AsOfTime.IsZero() || !ok {
 		return true
 	}
@@ -439,4 +458,92 @@ func asked(req Request) string {
 		out = append(out, "There is no "+strings.Join(never, "; no ")+".")
 	}
 	return strings.Join(out, " ")
+}
+
+// nothingAnswers reports whether all candidates were dropped, and some for not being about the
+// question.
+func nothingAnswers(cs []candidate.Candidate) bool {
+	offTopic := false
+	for i := range cs {
+		if cs[i].Kept() {
+			return false
+		}
+		offTopic = offTopic || cs[i].Drop == schemas.DropOffTopic
+	}
+	return offTopic
+}
+
+// hardlyAnswered reports whether the best of knowledge and memory is hardly relevant. What is given without a search does not
+// count.
+func hardlyAnswered(cs []candidate.Candidate) bool {
+	var best *candidate.Candidate
+	for i := range cs {
+		c := &cs[i]
+		if c.Kept() && c.Kind != schemas.KindTool && c.Given == candidate.NotGiven && (best == nil || c.Signals.Bears() > best.Signals.Bears()) {
+			best = c
+		}
+	}
+	least := hardlyRelevant
+	switch {
+	case best == nil || best.Signals == nil:
+		return false
+	case passage.Of(best.Visible):
+		least = hardlyRead
+	case best.IsTurn():
+		least = hardlySaid
+	}
+	return best.Signals.Bears() < least
+}
+
+// abstract has a model write the TL;DR, where there is one. When that fails, the extractive
+// TL;DR stays, with a note.
+func (o *contextOp) abstract(ctx context.Context, req Request, ranked Ranked, packed Packed) (Packed, error) {
+	if o.e.text.Summarizer == nil || len(packed.Shown) == 0 || o.doubtful(&ranked) {
+		return packed, nil
+	}
+	tldr, err := o.e.text.Summarizer.Summarize(ctx, req.Query, ranked.Candidates, packed.Shown)
+	switch {
+	case err == nil:
+		packed.TLDR = tldr
+	case ctx.Err() != nil:
+		return Packed{}, ctx.Err()
+	case errors.Is(err, pack.ErrCitation):
+		packed.Notes = packed.Notes.With("tldr: the model's summary did not hold against what it cites; it is extractive")
+	case errors.Is(err, model.ErrRefused):
+		packed.Notes = packed.Notes.With("tldr: the model refused; it is extractive")
+	default:
+		packed.Notes = packed.Notes.With("tldr: the model gave no answer; it is extractive")
+	}
+	return packed, nil
+}
+
+// newContextRequest makes the request of a ContextRequest. Limits above the engine's are cut, with
+// a note.
+func (e *Operations) newContextRequest(s scope.Scope, in *schemas.ContextRequest) (Request, error) {
+	p := &in.Payload
+	r, err := e.Admit.Request(s, Request{
+		ID: in.Meta.ID, Query: cmp.Or(p.Query.Text, p.UserMessage), Vector: p.Query.Vector,
+		Session: p.Session, Model: p.Model, TZ: p.TZ, Options: p,
+	}, in.Validate(), "/payload/query/vector")
+	switch {
+	case err != nil:
+		return Request{}, err
+	case p.Tenant != "" && p.Tenant != s.Tenant():
+		return Request{}, Invalid("/payload/tenant", "is not the tenant of the scope")
+	case p.IncludeProofs && e.Commit.Prover == nil:
+		return Request{}, Invalid("/payload/include_proofs", "this engine has no prover")
+	}
+	if !p.Now.IsZero() {
+		r.Times.Ranking = p.Now.In(r.Zone())
+	}
+	if !eventlog.Storable(r.Times.Ranking) {
+		return Request{}, Invalid("/payload/now", "must be within "+eventlog.StorableYears)
+	}
+	if r.Times.Ranking.After(r.Times.Policy) {
+		r.Times.Policy = r.Times.Ranking
+	}
+	r.Limits, r.Notes = e.Admit.Slice.Bound(Limits{
+		Items: p.Limit, Tokens: cmp.Or(max(p.TokenBudget, 0), schemas.DefaultTokenBudget), Bytes: p.MaxBytes, MinScore: cmp.Or(p.MinScore, e.Admit.MinScore),
+	}, r.Notes)
+	return r, nil
 }

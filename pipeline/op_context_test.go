@@ -191,7 +191,7 @@ func (deniesAll) Decide(_ context.Context, _ scope.Scope, r policies.Request) (p
 
 func TestEverythingDenied(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.PDP = deniesAll{c.PDP} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.PDP = deniesAll{c.PDP} })
 	fill(t, w)
 	res, err := w.engine.Context(context.Background(), asAuditor(t, "acme", schemas.Restricted), ask("Lantern release"))
 	must(t, err)
@@ -240,7 +240,7 @@ func (b broken) Decide(ctx context.Context, s scope.Scope, r policies.Request) (
 func TestNoVerdictNoReply(t *testing.T) {
 	t.Parallel()
 	for _, short := range []bool{false, true} {
-		w := openWorld(t, func(c *pipeline.Config) { c.PDP = broken{c.PDP, short} })
+		w := openWorld(t, func(c *pipeline.OpConfig) { c.PDP = broken{c.PDP, short} })
 		fill(t, w)
 		s := as(t, "acme", schemas.Restricted)
 		res, err := w.engine.Context(context.Background(), s, ask("Lantern release"))
@@ -279,7 +279,7 @@ func TestNoCommitNoReply(t *testing.T) {
 		"full":     func(eventlog.Appender) eventlog.Appender { return full{} },
 		"saltless": func(log eventlog.Appender) eventlog.Appender { return saltless{log} },
 	} {
-		w := openWorld(t, func(c *pipeline.Config) { c.Log = broken(c.Log) })
+		w := openWorld(t, func(c *pipeline.OpConfig) { c.Log = broken(c.Log) })
 		fill(t, w)
 		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask("Lantern release"))
 		var e *schemas.Error
@@ -295,7 +295,7 @@ func TestRequests(t *testing.T) {
 	must(t, err)
 	gate, err := relevance.New(g)
 	must(t, err)
-	w := openWorld(t, func(c *pipeline.Config) { c.Relevance, c.Wait = gate, 20*time.Millisecond })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Relevance, c.Wait = gate, 20*time.Millisecond })
 	fill(t, w)
 	s := as(t, "acme", schemas.Internal)
 	for _, tc := range []struct {
@@ -351,7 +351,7 @@ func TestOtherTokenizers(t *testing.T) {
 	o200k, err := token.New("o200k_base")
 	must(t, err)
 	for _, counter := range []token.Counter{o200k, token.Estimate{}} {
-		w := openWorld(t, func(c *pipeline.Config) { c.Tokens = func(string) token.Counter { return counter } })
+		w := openWorld(t, func(c *pipeline.OpConfig) { c.Tokens = func(string) token.Counter { return counter } })
 		w.put(t, "bench", corpus(200, 3)...)
 		for _, budget := range []int{1, 20, 60, 200, 999, 3000} {
 			req := ask("garden harbour invoice")

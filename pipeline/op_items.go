@@ -21,13 +21,13 @@ const defaultPage = 50
 // ranked. Policy decides on each item, and what it hides leaves no gap in a page. What looks
 // injected is marked, and left out alone where that is beyond doubt. Every error is a
 // *schemas.Error.
-func (e *Engine) Items(ctx context.Context, s scope.Scope, in schemas.ItemsRequest) (schemas.ItemsReply, error) {
-	req, err := e.newRequest(s, Request{
+func (e *Operations) Items(ctx context.Context, s scope.Scope, in schemas.ItemsRequest) (schemas.ItemsReply, error) {
+	req, err := e.Admit.Request(s, Request{
 		Options: &schemas.RequestPayload{MinPosition: in.MinPosition},
 		Limits:  Limits{Items: in.Limit, Tokens: recoverBudget},
 	}, in.Validate(), "")
 	if err != nil {
-		return schemas.ItemsReply{}, typed(ctx, err)
+		return schemas.ItemsReply{}, err
 	}
 	switch {
 	case len(in.ItemIDs) > 0:
@@ -38,15 +38,16 @@ func (e *Engine) Items(ctx context.Context, s scope.Scope, in schemas.ItemsReque
 	var behind items.Place
 	if in.After != "" {
 		if behind, err = parseCursor(in.After); err != nil {
-			return schemas.ItemsReply{}, typed(ctx, err)
+			return schemas.ItemsReply{}, Typed(ctx, err)
 		}
 	}
-	out, err := e.run(ctx, &itemsOp{e: e, in: &in, behind: behind}, req)
+	op := &itemsOp{e: e, in: &in, behind: behind}
+	out, err := e.Run(ctx, op, req)
 	if err != nil {
 		return schemas.ItemsReply{}, err
 	}
 	p := &out.Result.Payload
-	reply := schemas.ItemsReply{Items: p.Results, Next: out.Packed.Next, Missing: []string{}, Dropped: []schemas.Drop{}, PackID: p.PackID, Positions: p.Positions}
+	reply := schemas.ItemsReply{Items: p.Results, Next: op.next, Missing: []string{}, Dropped: []schemas.Drop{}, PackID: p.PackID, Positions: p.Positions}
 	shown := make(map[string]bool, len(p.Results))
 	for i := range p.Results {
 		shown[p.Results[i].ID] = true
@@ -78,23 +79,24 @@ func parseCursor(text string) (items.Place, error) {
 	}
 	at := items.Place{Created: time.UnixMicro(micros).UTC(), First: first}
 	if err != nil || cursor(at) != text {
-		return items.Place{}, invalid("/after", "is not the next of an earlier reply")
+		return items.Place{}, Invalid("/after", "is not the next of an earlier reply")
 	}
 	return at, nil
 }
 
 // itemsOp reads items without a question.
 type itemsOp struct {
-	e      *Engine
+	e      *Operations
 	in     *schemas.ItemsRequest
 	behind items.Place // the list goes on there; zero: it begins
 	more   bool        // it was read no further, as the page is full
+	next   string      // where the list goes on
 }
 
-func (o *itemsOp) spec() Spec { return Spec{Name: "items", List: true} }
+func (o *itemsOp) Spec() Spec { return Spec{Name: "items", List: true} }
 
-func (o *itemsOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
-	plan, err := o.e.newPlan(ctx, req, snap)
+func (o *itemsOp) Plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
+	plan, err := o.e.Plan.Begin(ctx, req, snap)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -110,9 +112,9 @@ func (o *itemsOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snaps
 	return plan, nil
 }
 
-func (o *itemsOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+func (o *itemsOp) Retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	if len(o.in.ItemIDs) > 0 {
-		return o.e.readItems(ctx, req, plan, o.in.ItemIDs)
+		return o.e.Find.Read(ctx, req, plan, o.in.ItemIDs)
 	}
 	return o.list(ctx, req, plan)
 }
@@ -121,16 +123,16 @@ func (o *itemsOp) retrieve(ctx context.Context, req Request, plan Plan) (Retriev
 // holds, by their number or their length, which the principal may see.
 func (o *itemsOp) list(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	out, seen, size := Retrieved{Notes: plan.Notes}, 0, 0
-	see, filter := visibility{o.e, req}, plan.Asked.And(plan.Pushdown.Filter)
+	see, filter := o.e.Judge.Visibility(req), plan.Asked.And(plan.Pushdown.Filter)
 	at := o.behind
-	for batch := min(readBatch, req.Limits.Items+1); ; batch = min(readBatch, 2*batch) { // few are read for a short page, unless most are hidden
-		ids, err := o.e.cfg.Items.Recent(ctx, req.Scope, filter, at, batch)
+	for batch := min(ReadBatch, req.Limits.Items+1); ; batch = min(ReadBatch, 2*batch) { // few are read for a short page, unless most are hidden
+		ids, err := o.e.Find.Items.Recent(ctx, req.Scope, filter, at, batch)
 		if err != nil {
-			return Retrieved{}, storageError("items could not be listed")
+			return Retrieved{}, Storage("items could not be listed")
 		}
-		records, err := o.e.cfg.Items.Get(ctx, req.Scope, ids)
+		records, err := o.e.Find.Items.Get(ctx, req.Scope, ids)
 		if err != nil {
-			return Retrieved{}, storageError("items could not be read")
+			return Retrieved{}, Storage("items could not be read")
 		}
 		if len(records) == 0 {
 			return out, ctx.Err()
@@ -139,7 +141,7 @@ func (o *itemsOp) list(ctx context.Context, req Request, plan Plan) (Retrieved, 
 		at = items.Place{Created: last.CreatedAt, First: last.First}
 		current := slices.DeleteFunc(records, func(r schemas.Record) bool { return r.SupersededBy != "" })
 		visible := map[string]int{} // tokens
-		for _, c := range see.decide(ctx, current) {
+		for _, c := range see.Decide(ctx, current) {
 			visible[c.ID] = tokensOf(&c)
 		}
 		for i := range current {
@@ -155,24 +157,24 @@ func (o *itemsOp) list(ctx context.Context, req Request, plan Plan) (Retrieved, 
 	}
 }
 
-// rank keeps the order of the list, or that in which the client named the items.
-func (o *itemsOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
+// Rank keeps the order of the list, or that in which the client named the items.
+func (o *itemsOp) Rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
 	cs := auth.Named
 	for i := range cs {
 		cs[i].SetScore(.5)
 	}
-	return o.e.defend(ctx, rec, o.spec(), req, plan, rankedBy(selection.Ranking{Candidates: cs, Found: len(cs)}, auth))
+	return o.e.Order.Defend(ctx, rec, o.Spec(), req, plan, auth.Ranked(selection.Ranking{Candidates: cs, Found: len(cs)}))
 }
 
-// pack shows a page: what the limit and the budget of a reply hold.
-func (o *itemsOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
+// Pack shows a page: what the limit and the budget of a reply hold.
+func (o *itemsOp) Pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
 	out := newPacked(ranked.Notes)
 	cs, tokens, last := ranked.Candidates, 0, -1
 	for i := range cs {
 		n := tokensOf(&cs[i])
 		if i >= req.Limits.Items || tokens+n > req.Limits.Tokens && len(out.Shown) > 0 {
 			if len(o.in.ItemIDs) == 0 && last >= 0 {
-				out.Next = cursor(items.Place{Created: cs[last].CreatedAt, First: cs[last].First})
+				o.next = cursor(items.Place{Created: cs[last].CreatedAt, First: cs[last].First})
 				for k := i; k < len(cs); k++ {
 					cs[k].Drop, cs[k].Detail = schemas.DropBudget, ""
 				}
@@ -184,7 +186,7 @@ func (o *itemsOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (P
 		}
 	}
 	if o.more && last == len(cs)-1 && last >= 0 { // what was left out made room
-		out.Next = cursor(items.Place{Created: cs[last].CreatedAt, First: cs[last].First})
+		o.next = cursor(items.Place{Created: cs[last].CreatedAt, First: cs[last].First})
 	}
 	markShown(cs, out.Shown, schemas.DropBudget)
 	out.Sections = sectionsOf(cs, out.Shown, req.Limits.Tokens, "items: by "+byWhat(o.in))

@@ -30,21 +30,21 @@ const (
 // Premortem gathers the failures of a domain: falsified experiences, the results of a strategy,
 // surprises, root causes and the values of the domain. It never fails because one of these five
 // is missing. Every error is a *schemas.Error.
-func (e *Engine) Premortem(
+func (e *Operations) Premortem(
 	ctx context.Context, s scope.Scope, in schemas.PremortemRequest,
 ) (schemas.FormattedContext, error) {
 	title, about := "Premortem: "+in.Domain, "principles for "+in.Domain
 	if in.Strategy != "" {
 		title, about = title+" with "+in.Strategy, about+" using "+in.Strategy
 	}
-	limits, notes := e.cfg.Slice.bound(Limits{Items: cmp.Or(in.Limit, defaultWarned), Tokens: cmp.Or(in.MaxTokens, defaultPremortem)}, nil)
-	req, err := e.newRequest(s, Request{Query: about, Limits: limits, Notes: notes}, in.Validate(), "")
+	limits, notes := e.Admit.Slice.Bound(Limits{Items: cmp.Or(in.Limit, defaultWarned), Tokens: cmp.Or(in.MaxTokens, defaultPremortem)}, nil)
+	req, err := e.Admit.Request(s, Request{Query: about, Limits: limits, Notes: notes}, in.Validate(), "")
 	if err != nil {
-		return schemas.FormattedContext{}, typed(ctx, err)
+		return schemas.FormattedContext{}, err
 	}
 	op := &premortemOp{assembleOp: assembleOp{e: e, name: "premortem", title: title, footer: countExperiences}, in: &in}
 	op.addSources(limits.Items)
-	return e.assemble(ctx, op, op.sources, req)
+	return e.assemble(ctx, op, &op.assembleOp, req)
 }
 
 // premortemOp is an assembly whose sources are axes of experiences, and values.
@@ -52,6 +52,8 @@ type premortemOp struct {
 	assembleOp
 	in   *schemas.PremortemRequest
 	axes []axisQuery // of the sources but the last, which are the values
+
+	searches [][]axisFound // of each search: by axis
 }
 
 // axisQuery asks for experiences by one of their axes.
@@ -104,18 +106,18 @@ func (o *premortemOp) ofDomain(r *candidate.Visible) bool {
 		(v.Strategy == "" || o.in.Strategy == "" || strings.EqualFold(v.Strategy, o.in.Strategy))
 }
 
-// retrieve asks all sources at once.
-func (o *premortemOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+// Retrieve asks all sources at once.
+func (o *premortemOp) Retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	texts := []string{req.Query}
 	for _, q := range o.axes {
 		texts = append(texts, q.text)
 	}
-	vectors, notes, err := o.e.embedQuery(ctx, req.Scope, plan.Notes, texts...)
+	vectors, notes, err := o.e.Find.Embed(ctx, req.Scope, plan.Notes, texts...)
 	if err != nil {
 		return Retrieved{}, err
 	}
 	axes := make([]axisFound, len(o.axes))
-	found := make([]selection.Found, len(o.sources))
+	pools := make([]selection.Found, len(o.sources))
 	var wg sync.WaitGroup
 	all := sync.OnceValues(func() ([]experience, error) { return o.allExperiences(ctx, req, experiencesOf(plan)) })
 	for i, q := range o.axes {
@@ -126,16 +128,16 @@ func (o *premortemOp) retrieve(ctx context.Context, req Request, plan Plan) (Ret
 	last := len(o.sources) - 1
 	values := sourceQuery(&o.sources[last], req, plan, vectors)
 	values.Where = []filter.Predicate{o.ofDomain}
-	found[last].Pool, found[last].Err = o.e.selector.Find(ctx, req.Scope, values)
+	pools[last].Pool, pools[last].Err = o.e.Find.Selector.Find(ctx, req.Scope, values)
 	wg.Wait()
 	for i := range axes {
-		found[i].Err = axes[i].err
+		pools[i].Err = axes[i].err
 	}
-	out, err := searched(found, o.sources, notes)
+	out, err := searched(pools, o.sources, notes)
 	if err != nil {
 		return Retrieved{}, err
 	}
-	out.Axes = axes
+	out.Search, o.searches = len(o.searches), append(o.searches, axes)
 	listed := map[string]bool{}
 	for i := range axes {
 		for _, r := range axes[i].records {
@@ -148,9 +150,9 @@ func (o *premortemOp) retrieve(ctx context.Context, req Request, plan Plan) (Ret
 	return out, nil
 }
 
-// rank takes what each axis found, and ranks the values.
-func (o *premortemOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
-	ranked, err := o.e.rankSources(ctx, rec, req, auth, o.sources)
+// Rank takes what each axis found, and ranks the values.
+func (o *premortemOp) Rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
+	ranked, err := o.rankSources(ctx, rec, req, auth)
 	if err != nil {
 		return Ranked{}, err
 	}
@@ -158,8 +160,9 @@ func (o *premortemOp) rank(ctx context.Context, rec *Recorder, req Request, plan
 	for i := range ranked.Candidates {
 		at[ranked.Candidates[i].ID] = i
 	}
-	for i := range auth.Axes {
-		axis := &auth.Axes[i]
+	axes := o.searches[auth.Search]
+	for i := range axes {
+		axis := &axes[i]
 		var cs []candidate.Candidate
 		for _, c := range auth.Named {
 			if ch, found := axis.evidence[c.ID]; found && o.sources[i].accepts(&c) {
@@ -169,7 +172,7 @@ func (o *premortemOp) rank(ctx context.Context, rec *Recorder, req Request, plan
 			}
 		}
 		byStanding(cs)
-		ranked.Groups[i].add(&ranked, at, cs)
+		o.groups[i].add(&ranked, at, cs)
 		ranked.Found += axis.found
 		for _, w := range axis.warnings {
 			ranked.Notes = ranked.Notes.With(o.sources[i].heading + ": " + w)
@@ -211,13 +214,13 @@ type experience struct {
 
 // allExperiences reads the experiences that any axis of the premortem wants, newest first.
 func (o *premortemOp) allExperiences(ctx context.Context, req Request, asked schemas.Filter) ([]experience, error) {
-	ids, err := o.e.cfg.Items.Recent(ctx, req.Scope, asked, items.Place{}, math.MaxInt32)
+	ids, err := o.e.Find.Items.Recent(ctx, req.Scope, asked, items.Place{}, math.MaxInt32)
 	if err != nil {
 		return nil, fmt.Errorf("list experiences: %w", err)
 	}
 	var out []experience
-	for part := range slices.Chunk(ids, readBatch) {
-		records, err := o.e.cfg.Items.Get(ctx, req.Scope, part)
+	for part := range slices.Chunk(ids, ReadBatch) {
+		records, err := o.e.Find.Items.Get(ctx, req.Scope, part)
 		if err != nil {
 			return nil, fmt.Errorf("read experiences: %w", err)
 		}
@@ -236,7 +239,7 @@ func (o *premortemOp) allExperiences(ctx context.Context, req Request, asked sch
 // searchAxis finds up to limit wanted experiences by the cosine of one axis with the vector of text n: first among the
 // nearest, and where these are too few, among all.
 func (o *premortemOp) searchAxis(
-	ctx context.Context, req Request, plan Plan, q axisQuery, vectors embedded, n, limit int, all func() ([]experience, error),
+	ctx context.Context, req Request, plan Plan, q axisQuery, vectors Vectors, n, limit int, all func() ([]experience, error),
 ) axisFound {
 	e, out := o.e, axisFound{scores: map[string]float64{}, evidence: map[string]candidate.Channel{}}
 	asked := experiencesOf(plan)
@@ -245,11 +248,11 @@ func (o *premortemOp) searchAxis(
 	}
 	by := vector.Query{Axis: q.axis, Limit: nearest, Filter: asked, Population: plan.Pushdown.Population.Settled(), Exclude: plan.Exclude}
 	var noVector error
-	hasVectors := len(vectors.vectors) > n
+	hasVectors := len(vectors.Of) > n
 	if hasVectors {
-		by.Vector, by.Model = vectors.vectors[n], vectors.by.Model().String()
+		by.Vector, by.Model = vectors.Of[n], vectors.By.Model().String()
 		var found vector.Result
-		if found, noVector = e.cfg.Vector.Search(ctx, req.Scope, by); noVector == nil {
+		if found, noVector = e.Find.Vector.Search(ctx, req.Scope, by); noVector == nil {
 			out.source, out.found = retrieve.NameVector, len(found.Hits)
 			if out.err = e.readAxis(ctx, req, &out, asked, q.want, limit, found.Hits); out.err != nil || len(out.records) >= limit || len(found.Hits) < nearest {
 				return out
@@ -274,7 +277,7 @@ func (o *premortemOp) searchAxis(
 		for i := range list {
 			ids[i] = list[i].record.ID
 		}
-		if scores, out.err = e.cfg.Vector.Score(ctx, req.Scope, by, ids); out.err != nil {
+		if scores, out.err = e.Find.Vector.Score(ctx, req.Scope, by, ids); out.err != nil {
 			return out
 		}
 	}
@@ -295,7 +298,7 @@ func experiencesOf(plan Plan) schemas.Filter {
 }
 
 // readAxis reads hits in their order until enough wanted experiences are found.
-func (e *Engine) readAxis(
+func (e *Operations) readAxis(
 	ctx context.Context, req Request, out *axisFound, asked schemas.Filter, want func(*schemas.ExperienceAttributes) bool, limit int, hits []vector.Hit,
 ) error {
 	ids, scores := make([]string, len(hits)), make(map[string]float64, len(hits))
@@ -303,8 +306,8 @@ func (e *Engine) readAxis(
 		ids[i], scores[h.ID] = h.ID, min(max(h.Score, 0), 1)
 	}
 	place := 0
-	for part := range slices.Chunk(ids, readBatch) {
-		records, err := e.cfg.Items.Get(ctx, req.Scope, part)
+	for part := range slices.Chunk(ids, ReadBatch) {
+		records, err := e.Find.Items.Get(ctx, req.Scope, part)
 		if err != nil {
 			return fmt.Errorf("read experiences: %w", err)
 		}

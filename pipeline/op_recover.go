@@ -20,18 +20,18 @@ const recoverBudget = 200_000
 // Policy decides on every item anew. An item is missing when policy denies it, when the report
 // did not name it, or when it has changed since the pack was made. Spans are missing, too, when
 // policy hides more or less of their item now than then. Every error is a *schemas.Error.
-func (e *Engine) Recover(
+func (e *Operations) Recover(
 	ctx context.Context, s scope.Scope, in schemas.RecoverRequest, stored *schemas.ContextResult,
 ) (schemas.RecoverReply, error) {
 	was := &stored.Payload.Pack
-	req, err := e.newRequest(s, Request{
+	req, err := e.Admit.Request(s, Request{
 		Session: was.SessionID, Limits: Limits{Items: schemas.MaxItems, Tokens: recoverBudget},
 	}, in.Validate(), "")
 	if err != nil {
-		return schemas.RecoverReply{}, typed(ctx, err)
+		return schemas.RecoverReply{}, err
 	}
 	op := newRecoverOp(e, &in, stored)
-	out, err := e.run(ctx, op, req)
+	out, err := e.Run(ctx, op, req)
 	if err != nil {
 		return schemas.RecoverReply{}, err
 	}
@@ -47,7 +47,7 @@ func (e *Engine) Recover(
 
 // recoverOp shows items by their ids, whole or in part.
 type recoverOp struct {
-	e     *Engine
+	e     *Operations
 	asOf  int64    // of the pack
 	asked []string // ids, in the order of the request
 	ids   []string // those of them that the report names
@@ -57,7 +57,7 @@ type recoverOp struct {
 
 // newRecoverOp takes only items that the report names as dropped, whole or in part, and spans
 // inside a dropped one.
-func newRecoverOp(e *Engine, in *schemas.RecoverRequest, stored *schemas.ContextResult) *recoverOp {
+func newRecoverOp(e *Operations, in *schemas.RecoverRequest, stored *schemas.ContextResult) *recoverOp {
 	o := &recoverOp{e: e, asOf: stored.Payload.Pack.AsOf}
 	o.spans, o.shown = map[string][]schemas.Span{}, map[string]*schemas.ContextItem{}
 	for _, section := range stored.Payload.Pack.Sections {
@@ -94,23 +94,23 @@ func newRecoverOp(e *Engine, in *schemas.RecoverRequest, stored *schemas.Context
 	return o
 }
 
-func (o *recoverOp) spec() Spec {
+func (o *recoverOp) Spec() Spec {
 	return Spec{Name: "recover", KeepDuplicates: true, DropSuspects: true}
 }
 
-func (o *recoverOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
-	return o.e.newPlan(ctx, req, snap)
+func (o *recoverOp) Plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
+	return o.e.Plan.Begin(ctx, req, snap)
 }
 
-// retrieve reads the items, without those that have been recorded again since the pack.
-func (o *recoverOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
-	found, err := o.e.readItems(ctx, req, plan, o.ids)
+// Retrieve reads the items, without those that have been recorded again since the pack.
+func (o *recoverOp) Retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+	found, err := o.e.Find.Read(ctx, req, plan, o.ids)
 	found.Named = slices.DeleteFunc(found.Named, func(r *schemas.Record) bool { return o.asOf > 0 && r.Position > o.asOf })
 	return found, err
 }
 
-// rank orders the items as the client named them.
-func (o *recoverOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
+// Rank orders the items as the client named them.
+func (o *recoverOp) Rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
 	cs := auth.Named
 	for i := range cs {
 		cs[i].SetScore(.5)
@@ -118,12 +118,12 @@ func (o *recoverOp) rank(ctx context.Context, rec *Recorder, req Request, plan P
 	slices.SortStableFunc(cs, func(a, b candidate.Candidate) int {
 		return cmp.Compare(slices.Index(o.ids, a.ID), slices.Index(o.ids, b.ID))
 	})
-	return o.e.defend(ctx, rec, o.spec(), req, plan, rankedBy(selection.Ranking{Candidates: cs, Found: len(cs)}, auth))
+	return o.e.Order.Defend(ctx, rec, o.Spec(), req, plan, auth.Ranked(selection.Ranking{Candidates: cs, Found: len(cs)}))
 }
 
-// pack shows the items, or the spans that the client asked for.
-func (o *recoverOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
-	cs, counter := ranked.Candidates, o.e.counter("")
+// Pack shows the items, or the spans that the client asked for.
+func (o *recoverOp) Pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
+	cs, counter := ranked.Candidates, o.e.Admit.Counter("")
 	for i := range cs {
 		c := &cs[i]
 		spans := o.spans[c.ID]
@@ -133,7 +133,7 @@ func (o *recoverOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) 
 	}
 	out := Packed{Affordances: []schemas.Affordance{}, Compacted: true, Notes: ranked.Notes}
 	out.Pack = o.e.builder.Build(pack.Request{
-		Purpose: req.Scope.Purpose(), Budget: req.Limits.Tokens, Limit: req.Limits.Items, Counter: o.e.cfg.Tokens(""),
+		Purpose: req.Scope.Purpose(), Budget: req.Limits.Tokens, Limit: req.Limits.Items, Counter: o.e.Admit.Tokens(""),
 	}, cs)
 	for i := range cs {
 		if c := &cs[i]; !c.Kept() && c.Extract != nil {

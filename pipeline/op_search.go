@@ -21,22 +21,23 @@ const defaultSearch = 10
 
 // Search finds memories by text and ranks them by similarity. An empty result is not an
 // error. Every error is a *schemas.Error.
-func (e *Engine) Search(ctx context.Context, s scope.Scope, in schemas.SearchRequest) (schemas.SearchReply, error) {
+func (e *Operations) Search(ctx context.Context, s scope.Scope, in schemas.SearchRequest) (schemas.SearchReply, error) {
 	req, err := e.newSearchRequest(s, &in, Request{}, in.Validate())
 	if err != nil {
-		return schemas.SearchReply{}, typed(ctx, err)
+		return schemas.SearchReply{}, err
 	}
-	out, err := e.run(ctx, &searchOp{e, &in, Spec{Name: "search", DropSuspects: true}}, req)
+	op := &searchOp{e: e, in: &in, as: Spec{Name: "search", DropSuspects: true}}
+	out, err := e.Run(ctx, op, req)
 	if err != nil {
 		return schemas.SearchReply{}, err
 	}
 	return schemas.SearchReply{
-		Results: resultsOf(out, out.Packed.Hits.Results), Warnings: out.Result.Payload.Explainability.Warnings,
+		Results: op.results(out, op.hits.Results), Warnings: out.Result.Payload.Explainability.Warnings,
 	}, nil
 }
 
 // SearchByVector is Search by a vector made before, of the index's dimension.
-func (e *Engine) SearchByVector(
+func (e *Operations) SearchByVector(
 	ctx context.Context, s scope.Scope, vector []float32, in schemas.SearchRequest,
 ) (schemas.SearchReply, error) {
 	in.Query, in.Vector = "", vector
@@ -44,20 +45,20 @@ func (e *Engine) SearchByVector(
 }
 
 // newSearchRequest completes the request of a search or a build.
-func (e *Engine) newSearchRequest(
+func (e *Operations) newSearchRequest(
 	s scope.Scope, in *schemas.SearchRequest, r Request, issues []schemas.Issue,
 ) (Request, error) {
 	r.TZ = in.TZ
 	r.Query, r.Vector, r.Options = in.Query, in.Vector, &schemas.RequestPayload{MinPosition: in.MinPosition}
-	r.Limits.MinScore = e.cfg.MinScore
+	r.Limits.MinScore = e.Admit.MinScore
 	if in.MinScore != nil {
 		r.Limits.MinScore = *in.MinScore
 	}
 	if r.Limits.Items = in.Limit; in.Limit <= 0 {
 		r.Limits.Items = defaultSearch
 	}
-	r.Limits, r.Notes = e.cfg.Slice.bound(r.Limits, r.Notes)
-	return e.newRequest(s, r, issues, "/vector")
+	r.Limits, r.Notes = e.Admit.Slice.Bound(r.Limits, r.Notes)
+	return e.Admit.Request(s, r, issues, "/vector")
 }
 
 // Up to a limit of steadyLimit a search looks at as many items as any, so that what it finds is the beginning of what it finds
@@ -78,12 +79,16 @@ func searchedFor(limit int) int {
 
 // searchOp finds memories and, where the client asks for relationships, the items linked to them.
 type searchOp struct {
-	e  *Engine
+	e  *Operations
 	in *schemas.SearchRequest
 	as Spec // a search, a build or a preview
+
+	links      map[string][]graph.Visit // by the id of a result
+	linkedOnly map[string]bool          // ids of what nothing but a link reaches
+	hits       hits
 }
 
-func (o *searchOp) spec() Spec { return o.as }
+func (o *searchOp) Spec() Spec { return o.as }
 
 // hits are the results of a search, as indexes of candidates.
 type hits struct {
@@ -111,12 +116,12 @@ type related struct {
 	Depth int
 }
 
-func (o *searchOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
+func (o *searchOp) Plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
 	asked, where, narrowed, err := searchFilter(o.in, req.Zone())
 	if err != nil {
 		return Plan{}, err
 	}
-	plan, err := o.e.newPlan(ctx, req, snap)
+	plan, err := o.e.Plan.Begin(ctx, req, snap)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -125,7 +130,7 @@ func (o *searchOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snap
 		plan.Narrowing.MinMatches = req.Limits.Items + minCandidates
 	}
 	plan.Query = selection.Query{
-		Text: req.Query, Vector: req.Vector, Where: where, Now: req.Times.Ranking, FilterVisible: (&visibility{o.e, req}).FilterVisible,
+		Text: req.Query, Vector: req.Vector, Where: where, Now: req.Times.Ranking, FilterVisible: o.e.Judge.Visibility(req).FilterVisible,
 		Limit: searchedFor(req.Limits.Items),
 	}
 	if req.Query == "" {
@@ -134,52 +139,51 @@ func (o *searchOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snap
 	return plan, nil
 }
 
-func (o *searchOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
-	q, notes := plan.query(plan.Asked), plan.Notes
+func (o *searchOp) Retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+	q, notes := plan.Narrow(plan.Asked), plan.Notes
 	if q.Text != "" && len(q.Vector) == 0 {
-		vectors, noted, err := o.e.embedQuery(ctx, req.Scope, notes, q.Text)
+		vectors, noted, err := o.e.Find.Embed(ctx, req.Scope, notes, q.Text)
 		if err != nil {
 			return Retrieved{}, err
 		}
 		notes = noted
-		vectors.ask(&q, 0)
+		vectors.Ask(&q, 0)
 	}
-	return o.e.find(ctx, req, q, notes)
+	return o.e.Find.Ask(ctx, req, q, notes)
 }
 
-// rank orders by score. Where the client asks for relationships, it adds what the links of the
+// Rank orders by score. Where the client asks for relationships, it adds what the links of the
 // best results reach.
-func (o *searchOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
-	ranking, err := o.e.rankPool(ctx, rec, req, auth, 0)
+func (o *searchOp) Rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
+	ranking, err := o.e.Order.Pool(ctx, rec, req, auth, 0)
 	if err != nil {
 		return Ranked{}, err
 	}
-	ranked := rankedBy(ranking, auth)
+	ranked := auth.Ranked(ranking)
 	if o.in.IncludeRelationships {
 		if ranked, err = o.follow(ctx, req, plan, auth, ranked); err != nil {
 			return Ranked{}, err
 		}
-		ranked = ranked.withoutRead()
+		ranked = ranked.WithoutRead()
 	}
 	byStanding(ranked.Candidates)
-	return o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
+	return o.e.Order.Defend(ctx, rec, o.Spec(), req, plan, ranked)
 }
 
-// pack takes the results and what their links reach while the budget pays for them. The first that is too long has an
+// Pack takes the results and what their links reach while the budget pays for them. The first that is too long has an
 // extract.
-func (o *searchOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
+func (o *searchOp) Pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
 	out, cs := newPacked(ranked.Notes), ranked.Candidates
-	var found []int
-	out.Hits, found = chooseHits(req, ranked, upTo(len(cs)))
-	left, counter := o.e.left(req), o.e.counter("")
+	found := o.chooseHits(req, ranked, upTo(len(cs)))
+	left, counter := o.e.Admit.Slice.Left(req.Limits), o.e.Admit.Counter("")
 	for _, i := range found {
 		c := &cs[i]
 		size := len(c.Content.Text())
-		fits := size <= left.Bytes && left.take(compaction.Tokens(c, counter), size)
+		fits := size <= left.Bytes && left.Take(compaction.Tokens(c, counter), size)
 		if !fits && !out.Compacted && left.Items > 0 {
 			room := min(left.Tokens, left.Bytes/bytesOfToken)
 			fits = compaction.ShortenTo(c, room, compaction.Options{Query: req.Query, Budget: room, Counter: counter, Texts: o.e.texts}) &&
-				left.take(c.Extract.After, len(c.Content.Text()))
+				left.Take(c.Extract.After, len(c.Content.Text()))
 			out.Compacted = fits
 		}
 		if fits {
@@ -188,7 +192,7 @@ func (o *searchOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (
 			c.Drop = schemas.DropBudget
 		}
 	}
-	out.Hits.leave(cs)
+	o.hits.leave(cs)
 	compaction.RestoreUnshown(cs)
 	markShown(cs, out.Shown, schemas.DropRank)
 	out.Sections = sectionsOf(cs, out.Shown, req.Limits.Tokens, "search: by similarity")
@@ -197,13 +201,6 @@ func (o *searchOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (
 
 // bytesOfToken is how many bytes a token of prose has.
 const bytesOfToken = 4
-
-// left is what a request is given at most, of results and of all that they bring with them.
-func (e *Engine) left(req Request) Limits {
-	out := req.Limits
-	out.Items = e.cfg.Slice.items(out.Tokens)
-	return out
-}
 
 // upTo is the numbers from 0 that are less than n.
 func upTo(n int) []int {
@@ -217,11 +214,11 @@ func upTo(n int) []int {
 // chooseHits takes the first found candidates of an order as results, each with its older versions, and adds the items
 // that their links reach, over items and links that policy lets the principal see; shown has all of them. It drops the
 // other candidates that score less than the request wants.
-func chooseHits(req Request, ranked Ranked, order []int) (out hits, shown []int) {
+func (o *searchOp) chooseHits(req Request, ranked Ranked, order []int) (shown []int) {
 	cs := ranked.Candidates
 	at := make(map[string]int, len(cs))
 	listed := map[int]bool{}
-	linked := standsForLinked(cs, ranked.LinkedOnly)
+	linked := standsForLinked(cs, o.linkedOnly)
 	newest, older := pack.Versions(cs)
 	for i := range cs {
 		at[cs[i].ID] = i
@@ -232,7 +229,7 @@ func chooseHits(req Request, ranked Ranked, order []int) (out hits, shown []int)
 			shown, listed[i] = append(shown, i), true
 		}
 	}
-	out = hits{Results: slices.Clone(shown), Linked: map[int][]related{}, Versions: versionsOf(cs, older)}
+	out := hits{Results: slices.Clone(shown), Linked: map[int][]related{}, Versions: versionsOf(cs, older)}
 	for _, i := range out.Results {
 		for _, of := range older[i] {
 			shown, listed[of] = append(shown, of), true
@@ -241,7 +238,7 @@ func chooseHits(req Request, ranked Ranked, order []int) (out hits, shown []int)
 	for _, i := range out.Results {
 		from := cs[i].ID
 		reached := map[string]bool{from: true}
-		for _, v := range ranked.Links[from] {
+		for _, v := range o.links[from] {
 			j, found := at[v.ID]
 			owner, known := at[v.Via.From]
 			if !found || !known || !reached[before(v)] || !cs[j].Kept() || hidesLinks(&cs[owner]) {
@@ -259,7 +256,8 @@ func chooseHits(req Request, ranked Ranked, order []int) (out hits, shown []int)
 			cs[i].Drop = schemas.DropScore
 		}
 	}
-	return out, shown
+	o.hits = out
+	return shown
 }
 
 // standsForLinked is what nothing but a link reaches, of itself and of what it stands for.
@@ -303,8 +301,8 @@ func before(v graph.Visit) string {
 	return v.Via.From
 }
 
-// resultsOf makes the results of the candidates at the indexes.
-func resultsOf(out Outcome, of []int) []schemas.SearchResult {
+// results makes the results of the candidates at the indexes.
+func (o *searchOp) results(out Outcome, of []int) []schemas.SearchResult {
 	shown := make(map[int]schemas.ResultItem, len(out.Packed.Shown))
 	for n, i := range out.Packed.Shown {
 		shown[i] = out.Result.Payload.Results[n]
@@ -312,9 +310,9 @@ func resultsOf(out Outcome, of []int) []schemas.SearchResult {
 	results := make([]schemas.SearchResult, 0, len(of))
 	for rank, i := range of {
 		r := schemas.SearchResult{
-			Memory: shown[i], Score: fourPlaces(similarity(&out.Ranked.Candidates[i])), Rank: rank + 1, Versions: out.Packed.Hits.Versions[i],
+			Memory: shown[i], Score: fourPlaces(similarity(&out.Ranked.Candidates[i])), Rank: rank + 1, Versions: o.hits.Versions[i],
 		}
-		for _, l := range out.Packed.Hits.Linked[i] {
+		for _, l := range o.hits.Linked[i] {
 			if m, ok := shown[l.At]; ok {
 				r.Relationships = append(r.Relationships, schemas.RelatedMemory{Memory: m, Relationship: l.Edge, Depth: l.Depth})
 			}

@@ -23,9 +23,9 @@ func found(r []schemas.SearchResult) []string {
 }
 
 // library has memories that differ in what the options of a search look at.
-func library(t testing.TB, change func(*pipeline.Config)) *world {
+func library(t testing.TB, change func(*pipeline.OpConfig)) *world {
 	t.Helper()
-	w := openWorld(t, func(c *pipeline.Config) {
+	w := openWorld(t, func(c *pipeline.OpConfig) {
 		c.Clock, c.Defend.OffTopic = func() time.Time { return day }, -1
 		if change != nil {
 			change(c)

@@ -15,8 +15,9 @@ import (
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
-	cfg := pipeline.Config{Log: w.log, Items: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph, PDP: w.pdp, Embedder: w.embed, Prover: w.log}
-	e, err := pipeline.New(cfg)
+	cfg := w.config()
+	cfg.Prover = w.log
+	e, err := pipeline.NewOp(cfg)
 	must(t, err)
 	w.put(t, "acme", memory("a", "level:internal", "Ida", "the kiln is fired"), memory("b", "level:internal", "Ida", "the wheel squeaks"))
 	w.put(t, "other", memory("c", "level:internal", "Ida", "the lake house"))

@@ -32,7 +32,7 @@ func TestTheModelsSummary(t *testing.T) {
 			e := chattest.Serve(t, func(int, chattest.Call) chattest.Reply { return c.reply })
 			model, err := remote.NewChat(remote.ChatConfig{URL: e.URL, Model: "small", Retries: -1})
 			must(t, err)
-			w := openWorld(t, func(cfg *pipeline.Config) { cfg.Summarizer = &pack.Summarizer{Model: model} })
+			w := openWorld(t, func(cfg *pipeline.OpConfig) { cfg.Summarizer = &pack.Summarizer{Model: model} })
 			w.put(t, "acme", notes(1)...)
 			res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), explained(func(*schemas.RequestPayload) {}))
 			must(t, err)

@@ -44,7 +44,7 @@ func TestInputHashOfADecisionIsLogged(t *testing.T) {
 	t.Parallel()
 	var last policies.Request
 	of := map[string]policies.Resource{}
-	w := openWorld(t, func(c *pipeline.Config) { c.PDP = asked{c.PDP, &last, of} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.PDP = asked{c.PDP, &last, of} })
 	fill(t, w)
 	s := as(t, "acme", schemas.Restricted)
 	check := func(operation string, position int64) {
@@ -81,7 +81,7 @@ func TestInputHashOfADecisionIsLogged(t *testing.T) {
 
 func TestWarningsOfADecisionReachTheRequester(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.PDP = warns{c.PDP} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.PDP = warns{c.PDP} })
 	fill(t, w)
 	res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Restricted), ask("Lantern release"))
 	must(t, err)
@@ -93,7 +93,7 @@ func TestWarningsOfADecisionReachTheRequester(t *testing.T) {
 // A denial has the search done again; the warnings of the first decision stay.
 func TestWarningsStayWhenTheSearchIsDoneAgain(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.PDP = warns{deniesFirst{c.PDP, &atomic.Bool{}}} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.PDP = warns{deniesFirst{c.PDP, &atomic.Bool{}}} })
 	fill(t, w)
 	res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Restricted), ask("Lantern release"))
 	must(t, err)

@@ -17,7 +17,7 @@ import (
 func TestProofs(t *testing.T) {
 	t.Parallel()
 	var log *eventlog.Log
-	signed := openWorld(t, func(c *pipeline.Config) {
+	signed := openWorld(t, func(c *pipeline.OpConfig) {
 		log = c.Log.(*eventlog.Log)
 		c.Prover, c.Leaves = log, log
 	})
@@ -113,7 +113,7 @@ func TestHiddenItemsChangeNoScore(t *testing.T) {
 		open = append(open, talk[i])
 	}
 	rank := func(list []schemas.MemoryItem) map[string]float64 {
-		w := openWorld(t, func(c *pipeline.Config) { c.Disable = []string{"words"} })
+		w := openWorld(t, func(c *pipeline.OpConfig) { c.Disable = []string{"words"} })
 		w.put(t, "bench", list...)
 		req := ask("Who planned the garden by the harbour?")
 		req.Payload.Query.Type = schemas.QuerySemantic

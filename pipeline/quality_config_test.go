@@ -13,7 +13,7 @@ import (
 // evalConfig applies SATCHEL_EVAL_OFF, names of features, and SATCHEL_EVAL_WEIGHTS, a
 // JSON object of rank.Weights fields. SATCHEL_EVAL_DEFEND leaves out defences:
 // off all but duplicates, or all but topic or injection.
-func evalConfig(c *pipeline.Config) {
+func evalConfig(c *pipeline.OpConfig) {
 	if v := os.Getenv("SATCHEL_EVAL_OFF"); v != "" {
 		c.Disable = strings.Split(v, ",")
 	}

@@ -56,7 +56,7 @@ func TestRerank(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
 	var leaked, asked atomic.Int32
-	w := openWorld(t, func(c *pipeline.Config) {
+	w := openWorld(t, func(c *pipeline.OpConfig) {
 		c.Reranked = 20
 		c.Reranker = judge(t, "gate 203 ", &broken, func(text string) {
 			asked.Add(1)

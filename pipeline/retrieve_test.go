@@ -45,18 +45,18 @@ func (lateVector) Search(ctx context.Context, _ scope.Scope, _ vector.Query) (ve
 func TestRetrieversDegrade(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		change  func(*pipeline.Config)
+		change  func(*pipeline.OpConfig)
 		warning string
 		sources []string
 		code    schemas.Code
 	}{
-		"keyword down": {func(c *pipeline.Config) { c.Keyword = deafKeyword{c.Keyword} }, "keyword: ", []string{"vector", "graph"}, ""},
-		"vector down":  {func(c *pipeline.Config) { c.Vector = deafVector{c.Vector} }, "vector: ", []string{"keyword", "graph"}, ""},
-		"vector late": {func(c *pipeline.Config) {
+		"keyword down": {func(c *pipeline.OpConfig) { c.Keyword = deafKeyword{c.Keyword} }, "keyword: ", []string{"vector", "graph"}, ""},
+		"vector down":  {func(c *pipeline.OpConfig) { c.Vector = deafVector{c.Vector} }, "vector: ", []string{"keyword", "graph"}, ""},
+		"vector late": {func(c *pipeline.OpConfig) {
 			c.Vector, c.Retrieval = lateVector{c.Vector}, 2*time.Second
 		}, "vector: it was too late", []string{"keyword", "graph"}, ""},
-		"no vector": {func(c *pipeline.Config) { c.Vector = nil }, "", []string{"keyword", "graph"}, ""},
-		"both down": {func(c *pipeline.Config) {
+		"no vector": {func(c *pipeline.OpConfig) { c.Vector = nil }, "", []string{"keyword", "graph"}, ""},
+		"both down": {func(c *pipeline.OpConfig) {
 			c.Keyword, c.Vector = deafKeyword{c.Keyword}, deafVector{c.Vector}
 		}, "", nil, schemas.CodeSearch},
 	} {
@@ -154,7 +154,7 @@ func TestQuestionsAreForTheVectorsThatAreSearched(t *testing.T) {
 	t.Parallel()
 	var by *apart
 	seen := &modelVector{models: map[string]int{}}
-	w := openWorld(t, func(c *pipeline.Config) {
+	w := openWorld(t, func(c *pipeline.OpConfig) {
 		by = &apart{Embedder: c.Embedder.(*static.Embedder)}
 		seen.Index = c.Vector
 		c.Embedder, c.Vector = by, seen

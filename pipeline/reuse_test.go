@@ -15,11 +15,11 @@ import (
 // nothing of one request is left in another.
 func TestNothingOfOneRequestIsLeftInAnother(t *testing.T) {
 	t.Parallel()
-	var cfg pipeline.Config
-	w := openWorld(t, func(c *pipeline.Config) { cfg = *c })
+	var cfg pipeline.OpConfig
+	w := openWorld(t, func(c *pipeline.OpConfig) { cfg = *c })
 	w.put(t, "acme", corpus(120, 1)...)
 	w.put(t, "globex", corpus(60, 2)...)
-	answer := func(e *pipeline.Engine, n int) string {
+	answer := func(e *pipeline.Operations, n int) string {
 		tenant := []string{"acme", "globex"}[n%2]
 		level := []schemas.Level{schemas.Public, schemas.Internal, schemas.Restricted}[n%3]
 		question := []string{"What did Ana plan for the garden?", "latency of the cluster", "Who lost the umbrella at the market?", "invoice"}[n%4]
@@ -37,7 +37,7 @@ func TestNothingOfOneRequestIsLeftInAnother(t *testing.T) {
 	}
 	var wait sync.WaitGroup
 	for n := range 24 {
-		fresh, err := pipeline.New(cfg)
+		fresh, err := pipeline.NewOp(cfg)
 		must(t, err)
 		want := answer(fresh, n)
 		wait.Go(func() {

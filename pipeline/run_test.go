@@ -84,7 +84,7 @@ func calls(t *testing.T, w *world, s scope.Scope) []call {
 func TestOperationsTakeTheSameStages(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
-	w := openWorld(t, func(c *pipeline.Config) {
+	w := openWorld(t, func(c *pipeline.OpConfig) {
 		c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test")
 	})
 	study(t, w)

@@ -131,7 +131,7 @@ func TestSavings(t *testing.T) {
 	gate, err := relevance.New(cfg)
 	must(t, err)
 	c := &tally{}
-	w := openWorld(t, func(p *pipeline.Config) {
+	w := openWorld(t, func(p *pipeline.OpConfig) {
 		p.Relevance, p.Keyword, p.Vector = gate, countedKeyword{p.Keyword, c}, countedVector{p.Vector, c}
 		p.Graph, p.Items = countedGraph{p.Graph, c}, countedItems{p.Items, c}
 	})
@@ -214,7 +214,7 @@ func TestNothingIsAskedForNothing(t *testing.T) {
 	gate, err := relevance.New(cfg)
 	must(t, err)
 	c := &tally{}
-	w := openWorld(t, func(p *pipeline.Config) {
+	w := openWorld(t, func(p *pipeline.OpConfig) {
 		p.Relevance, p.Keyword, p.Vector = gate, countedKeyword{p.Keyword, c}, countedVector{p.Vector, c}
 		p.Graph, p.Items = countedGraph{p.Graph, c}, countedItems{p.Items, c}
 	})

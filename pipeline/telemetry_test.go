@@ -45,7 +45,7 @@ func values(t *testing.T, s *meter.Set) map[string]float64 {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	set := meter.New()
-	w := openWorld(t, func(c *pipeline.Config) { c.Meter = set })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Meter = set })
 	w.put(t, "acme", notes(30)...)
 	res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), explained(func(p *schemas.RequestPayload) { p.Limit = 10 }))
 	must(t, err)
@@ -92,7 +92,7 @@ func (silent) Decide(context.Context, scope.Scope, policies.Request) (policies.D
 // That policy gave no verdict on a request is no mistake of its caller, whatever the code.
 func TestNoVerdictIsNoMistakeOfTheCaller(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.PDP = silent{c.PDP} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.PDP = silent{c.PDP} })
 	w.put(t, "acme", notes(3)...)
 	_, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), explained(func(*schemas.RequestPayload) {}))
 	var refusal *schemas.Error
@@ -115,7 +115,7 @@ func TestSpanDescribesThePack(t *testing.T) {
 	t.Parallel()
 	kept := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(kept))
-	w := openWorld(t, func(c *pipeline.Config) { c.Tracer = provider.Tracer("") })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Tracer = provider.Tracer("") })
 	w.put(t, "acme", notes(30)...)
 	res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), explained(func(p *schemas.RequestPayload) { p.Limit = 10 }))
 	must(t, err)

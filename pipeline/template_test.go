@@ -50,7 +50,7 @@ func TestWhoMayRegisterTemplates(t *testing.T) {
 // A template that policy gave no verdict on is not registered.
 func TestTemplatesWithoutPolicy(t *testing.T) {
 	t.Parallel()
-	w := library(t, func(c *pipeline.Config) { c.PDP = quietPDP{c.PDP} })
+	w := library(t, func(c *pipeline.OpConfig) { c.PDP = quietPDP{c.PDP} })
 	_, err := w.engine.Templates(context.Background(), holding(t, "ann", "template_editor"), schemas.TemplateRequest{Register: &schemas.ContextTemplate{Name: "x", MemoryFormat: "{{content}}"}})
 	refusedWith(t, err, schemas.CodePolicyDenied, "")
 	list, err := w.engine.Templates(context.Background(), holding(t, "ann"), schemas.TemplateRequest{})

@@ -146,7 +146,7 @@ func (obliges) Decide(_ context.Context, _ scope.Scope, r policies.Request) (pol
 // What an obligation masks passes no filter either.
 func TestFiltersDoNotTellWhatIsMasked(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.PDP = obliges{c.PDP} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.PDP = obliges{c.PDP} })
 	m := memory("m", "level:internal", "Ana", "The umbrella stand is by the door.")
 	m.Attributes = json.RawMessage(`{"mail":"bob@example.org"}`)
 	w.put(t, "acme", m)
@@ -164,7 +164,7 @@ func TestFiltersDoNotTellWhatIsMasked(t *testing.T) {
 // Policy decides on a few times what may be shown, and on more where that leaves too little.
 func TestDecidingGoesOnWherePolicyDenies(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.Defend.OffTopic = -1 })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.Defend.OffTopic = -1 })
 	s := as(t, "acme", schemas.Internal)
 	put := func(prefix string, n int, ttl int64, text string) {
 		many := make([]schemas.MemoryItem, n)
@@ -242,7 +242,7 @@ func (l lifting) Unexcepted(ctx context.Context, s scope.Scope, action string) (
 // An exception for some items tells nothing of the others that the asker may not know of.
 func TestExceptionsDoNotTellWhatIsHidden(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(cfg *pipeline.Config) { cfg.PDP = lifting{cfg.PDP} })
+	w := openWorld(t, func(cfg *pipeline.OpConfig) { cfg.PDP = lifting{cfg.PDP} })
 	gone := memory("gone", "level:internal", "Ana", "The xylophone is in the hall.")
 	gone.TTL = 60
 	w.put(t, "acme", memory("deep", "level:restricted", "Ana", "The xylophone will be bought for a million."), gone, memory("plain", "level:internal", "Ben", "The umbrella is by the door."))

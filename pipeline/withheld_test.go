@@ -57,7 +57,7 @@ func TestARedactedItemHasNoAddress(t *testing.T) {
 // That two texts were the same before they were masked is not told.
 func TestNoChecksumOfWhatIsMasked(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.PDP = obliges{c.PDP} })
+	w := openWorld(t, func(c *pipeline.OpConfig) { c.PDP = obliges{c.PDP} })
 	a := memory("a", "level:internal", "Ana", "The umbrella of bob@example.org is by the door.")
 	b := memory("b", "level:internal", "Ana", "Nobody here has ever seen a red parasol, not on any day of the week, umbrella or none.")
 	a.Provenance.Checksum = a.Content.Checksum()

@@ -30,7 +30,7 @@ import (
 
 // world is an engine over real stores.
 type world struct {
-	engine  *pipeline.Engine
+	engine  *pipeline.Operations
 	log     *eventlog.Log
 	items   *items.Items
 	keyword keyword.Index
@@ -42,7 +42,7 @@ type world struct {
 	at      map[string]int64
 }
 
-func openWorld(t testing.TB, change func(*pipeline.Config)) *world {
+func openWorld(t testing.TB, change func(*pipeline.OpConfig)) *world {
 	t.Helper()
 	ctx := context.Background()
 	dir := t.TempDir()
@@ -78,16 +78,21 @@ func openWorld(t testing.TB, change func(*pipeline.Config)) *world {
 	must(t, err)
 	w.tokens, err = token.New("cl100k_base")
 	must(t, err)
-	cfg := pipeline.Config{
-		Log: w.log, Items: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph, PDP: w.pdp, Embedder: w.embed,
-		Tokens: func(string) token.Counter { return w.tokens },
-	}
+	cfg := w.config()
 	if change != nil {
 		change(&cfg)
 	}
-	w.engine, err = pipeline.New(cfg)
+	w.engine, err = pipeline.NewOp(cfg)
 	must(t, err)
 	return w
+}
+
+// config is of an engine over the world's stores.
+func (w *world) config() pipeline.OpConfig {
+	return pipeline.OpConfig{Config: pipeline.Config{
+		Stores: pipeline.Stores{Log: w.log, Items: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph}, Policy: pipeline.Policy{PDP: w.pdp},
+		Models: pipeline.Models{Embedder: w.embed, Tokens: func(string) token.Counter { return w.tokens }},
+	}}
 }
 
 func must(t testing.TB, err error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // applyPack sets what the engine takes of the settings.
-func (a *App) applyPack(cfg *pipeline.Config) error {
+func (a *App) applyPack(cfg *pipeline.OpConfig) error {
 	shares, err := pack.ParseShares(a.PackSettings.Shares)
 	if err != nil {
 		return config.Usagef("CONTEXT_PACK_SHARES: %v", err)
@@ -40,7 +40,7 @@ func (a *App) applyPack(cfg *pipeline.Config) error {
 	return a.openSummarizer(cfg)
 }
 
-func (a *App) openSummarizer(cfg *pipeline.Config) error {
+func (a *App) openSummarizer(cfg *pipeline.OpConfig) error {
 	if a.PackSettings.Summarizer == "" || cfg.TLDR < 0 {
 		return nil
 	}

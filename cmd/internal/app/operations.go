@@ -39,7 +39,7 @@ func handlerOf[R any, P validated[R], O any](v *service.Service, who func(*R) (*
 }
 
 // operations are the engine's answers by the verb of ctx.v1.<tenant>.<verb>.
-func operations(v *service.Service, e *pipeline.Engine) map[string]handler {
+func operations(v *service.Service, e *pipeline.Operations) map[string]handler {
 	return map[string]handler{
 		"search":    handlerOf(v, func(r *schemas.SearchRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Search),
 		"build":     handlerOf(v, func(r *schemas.BuildRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Build),

@@ -152,7 +152,7 @@ func (a *App) override() (rank.Override, error) {
 }
 
 // rank sets how an engine ranks and what it gives.
-func (a *App) rank(cfg *pipeline.Config) ([]string, error) {
+func (a *App) rank(cfg *pipeline.OpConfig) ([]string, error) {
 	r, err := a.Rankings()
 	if err != nil {
 		return nil, err

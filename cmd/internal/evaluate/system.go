@@ -20,7 +20,7 @@ import (
 // replaced on the way in and put back on the way out.
 type system struct {
 	n       *app.Node
-	engine  *pipeline.Engine
+	engine  *pipeline.Operations
 	query   string            // query type
 	ids     map[string]string // safe id → id
 	texts   map[string]string // safe id → text

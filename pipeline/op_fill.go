@@ -17,7 +17,7 @@ const refills = 3
 
 // buildPack fills a pack without summaries that only repeat shown items, as far as refills finds
 // them. It reports whether extracts may stand for items.
-func (e *Engine) buildPack(req Request, in pack.Request, cs []candidate.Candidate) (pack.Pack, bool) {
+func (e *Operations) buildPack(req Request, in pack.Request, cs []candidate.Candidate) (pack.Pack, bool) {
 	if !hasSummary(cs) {
 		return e.compose(req, in, cs)
 	}
@@ -36,12 +36,12 @@ func (e *Engine) buildPack(req Request, in pack.Request, cs []candidate.Candidat
 
 // compose fills the pack. Where it is compacted, extracts stand for long items; where tokens
 // are left afterwards, extracts give way to whole items, best first. What no item fits in has an extract of one more.
-func (e *Engine) compose(req Request, in pack.Request, cs []candidate.Candidate) (packed pack.Pack, compacted bool) {
+func (e *Operations) compose(req Request, in pack.Request, cs []candidate.Candidate) (packed pack.Pack, compacted bool) {
 	tool, due := e.compactionDue(req, cs)
 	if !due {
 		return e.builder.Build(in, cs), false
 	}
-	o := compaction.Options{Query: req.Query, Budget: req.Limits.Tokens, Counter: e.counter(req.Model), Texts: e.texts}
+	o := compaction.Options{Query: req.Query, Budget: req.Limits.Tokens, Counter: e.Admit.Counter(req.Model), Texts: e.texts}
 	compaction.Shorten(cs, o)
 	short := slices.Clone(cs)
 	packed = e.builder.Build(in, short)
@@ -63,7 +63,7 @@ func (e *Engine) compose(req Request, in pack.Request, cs []candidate.Candidate)
 
 // restoreWhole fills the pack again with the whole of the best extracts that the tokens left
 // over pay for, but not with that of the tool output. ok is false when that shows less.
-func (e *Engine) restoreWhole(
+func (e *Operations) restoreWhole(
 	in pack.Request, cs, short []candidate.Candidate, packed pack.Pack, tool string,
 ) (_ pack.Pack, _ []candidate.Candidate, ok bool) {
 	left := in.Budget - packed.Tokens
@@ -91,25 +91,25 @@ func (e *Engine) restoreWhole(
 // compactionDue reports whether extracts may stand for items that are too long for the pack: the
 // mode of the request, or else of the engine, is auto, and the trigger is due. It also returns
 // the id of the latest tool output.
-func (e *Engine) compactionDue(req Request, cs []candidate.Candidate) (tool string, due bool) {
+func (e *Operations) compactionDue(req Request, cs []candidate.Candidate) (tool string, due bool) {
 	mode := req.Options.Compaction
 	if mode == "" {
-		mode = e.cfg.Compaction
+		mode = e.compaction.Mode
 	}
 	if mode != schemas.CompactionAuto {
 		return "", false
 	}
 	tool = latestTool(cs, req.Session)
-	if tool != "" && !e.cfg.Trigger.KeepTools {
+	if tool != "" && !e.compaction.Trigger.KeepTools {
 		return tool, true
 	}
 	tokens, items := e.keptTokens(cs)
-	return tool, e.cfg.Trigger.Due(tokens, items, req.Limits.Tokens)
+	return tool, e.compaction.Trigger.Due(tokens, items, req.Limits.Tokens)
 }
 
 // keptTokens counts the kept candidates and their tokens.
-func (e *Engine) keptTokens(cs []candidate.Candidate) (tokens, items int) {
-	by := e.counter("")
+func (e *Operations) keptTokens(cs []candidate.Candidate) (tokens, items int) {
+	by := e.Admit.Counter("")
 	for i := range cs {
 		if cs[i].Kept() {
 			items++
@@ -194,4 +194,56 @@ func dropRepeats(cs []candidate.Candidate, again map[int][]string) {
 	for i, of := range again {
 		cs[i].Drop, cs[i].Detail = schemas.DropDuplicate, "of "+strings.Join(of, ", ")
 	}
+}
+
+// newPacked begins the output of an operation that does not use the pack builder.
+func newPacked(notes Notes) Packed {
+	tldr := schemas.TLDR{Citations: []string{}}
+	return Packed{Pack: pack.Pack{TLDR: tldr}, Affordances: []schemas.Affordance{}, Notes: notes}
+}
+
+// markShown drops the candidates that are kept and not shown. Of versions of a statement the newest that is shown
+// stands for the older ones.
+func markShown(cs []candidate.Candidate, shown []int, why schemas.DropReason) {
+	taken := make(map[int]bool, len(shown))
+	for _, i := range shown {
+		taken[i] = true
+	}
+	newest, _ := pack.Versions(cs)
+	for i := range cs {
+		if !taken[i] && cs[i].Kept() {
+			cs[i].Drop = why
+			if of := newest[i]; of >= 0 && taken[of] {
+				cs[i].Drop, cs[i].Detail, cs[i].Of = schemas.DropNewer, "by "+cs[of].ID, cs[of].ID
+			}
+		}
+		if cs[i].Tokens == 0 {
+			cs[i].Tokens = cmp.Or(cs[i].ContentTokens, len(cs[i].Content.Text())/4)
+		}
+	}
+}
+
+// sectionsOf groups the shown candidates as packs do, by the kind table.
+func sectionsOf(cs []candidate.Candidate, shown []int, budget int, reason string) []pack.Section {
+	var out []pack.Section
+	for _, kind := range []schemas.SectionType{schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory} {
+		sec := pack.Section{Type: kind, Budget: budget, Reason: reason}
+		for _, i := range shown {
+			if sectionOf(cs[i].Kind) == kind {
+				sec.Items = append(sec.Items, i)
+				sec.Tokens += cs[i].Tokens
+			}
+		}
+		if len(sec.Items) > 0 {
+			out = append(out, sec)
+		}
+	}
+	return out
+}
+
+func sectionOf(k schemas.Kind) schemas.SectionType {
+	if info, ok := k.Info(); ok {
+		return info.Section
+	}
+	return schemas.SectionMemory
 }

@@ -15,11 +15,11 @@ import (
 )
 
 // Templates lists the templates a tenant has, and registers one when asked to.
-func (e *Engine) Templates(
+func (e *Operations) Templates(
 	ctx context.Context, s scope.Scope, req schemas.TemplateRequest,
 ) (schemas.TemplateReply, error) {
 	if s.Check() != nil {
-		return schemas.TemplateReply{}, noScope()
+		return schemas.TemplateReply{}, NoScope()
 	}
 	if err := schemas.Invalid(req.Validate()); err != nil {
 		return schemas.TemplateReply{}, err
@@ -28,22 +28,22 @@ func (e *Engine) Templates(
 	if req.Register != nil {
 		warnings, err := e.register(ctx, s, *req.Register)
 		if err != nil {
-			return schemas.TemplateReply{}, typed(ctx, err)
+			return schemas.TemplateReply{}, Typed(ctx, err)
 		}
 		reply.Warnings = warnings
 	}
-	list, err := e.cfg.Templates.List(s)
+	list, err := e.text.Templates.List(s)
 	if err != nil {
-		return schemas.TemplateReply{}, typed(ctx, templateError("/register", err))
+		return schemas.TemplateReply{}, Typed(ctx, templateError("/register", err))
 	}
 	reply.Templates = e.flagTemplates(s, list)
 	return reply, nil
 }
 
 // flagTemplates marks the templates of which others are not shown a part.
-func (e *Engine) flagTemplates(s scope.Scope, list []schemas.RegisteredTemplate) []schemas.RegisteredTemplate {
+func (e *Operations) flagTemplates(s scope.Scope, list []schemas.RegisteredTemplate) []schemas.RegisteredTemplate {
 	for i := range list {
-		t, err := e.cfg.Templates.Find(s, list[i].Name)
+		t, err := e.text.Templates.Find(s, list[i].Name)
 		if err != nil {
 			continue // replaced meanwhile
 		}
@@ -56,15 +56,15 @@ func (e *Engine) flagTemplates(s scope.Scope, list []schemas.RegisteredTemplate)
 
 // register keeps a template where policy lets the principal do so. The warnings say what of it
 // others are not shown.
-func (e *Engine) register(ctx context.Context, s scope.Scope, spec schemas.ContextTemplate) (Notes, error) {
+func (e *Operations) register(ctx context.Context, s scope.Scope, spec schemas.ContextTemplate) (Notes, error) {
 	replaces, err := e.mayRegister(ctx, s, spec.Name)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.cfg.Templates.Register(s, spec, replaces); err != nil {
+	if err := e.text.Templates.Register(s, spec, replaces); err != nil {
 		return nil, templateError("/register", err)
 	}
-	t, err := e.cfg.Templates.Find(s, spec.Name)
+	t, err := e.text.Templates.Find(s, spec.Name)
 	if err != nil {
 		return nil, templateError("/register", err)
 	}
@@ -74,8 +74,8 @@ func (e *Engine) register(ctx context.Context, s scope.Scope, spec schemas.Conte
 
 // mayRegister asks policy whether the principal may register a template of a name, and
 // whether it may change the one that it replaces. It returns the author of that one.
-func (e *Engine) mayRegister(ctx context.Context, s scope.Scope, name string) (replaces string, err error) {
-	old, err := e.cfg.Templates.Find(s, name)
+func (e *Operations) mayRegister(ctx context.Context, s scope.Scope, name string) (replaces string, err error) {
+	old, err := e.text.Templates.Find(s, name)
 	if err != nil && !errors.Is(err, template.ErrNotFound) {
 		return "", templateError("/register", err)
 	}
@@ -85,10 +85,10 @@ func (e *Engine) mayRegister(ctx context.Context, s scope.Scope, name string) (r
 	}
 	resource := policies.Resource{ID: name, Facets: schemas.Facets{Kind: "template", Labels: []string{}, Signer: replaces}}
 	for _, action := range actions {
-		d, err := e.cfg.PDP.Decide(ctx, s, policies.Request{Action: action, Now: e.cfg.Clock(), Resources: []policies.Resource{resource}, Unhashed: true})
+		d, err := e.Judge.PDP.Decide(ctx, s, policies.Request{Action: action, Now: e.Admit.Clock(), Resources: []policies.Resource{resource}, Unhashed: true})
 		switch {
 		case err != nil || len(d.Verdicts) != 1:
-			return "", policyDown(ctx, err)
+			return "", PolicyDown(ctx, err)
 		case d.Verdicts[0].Allow:
 		case action == "change":
 			return "", &schemas.Error{Code: schemas.CodePolicyDenied, Field: "/register/name", Message: "policy does not let this principal replace another's template"}
@@ -100,10 +100,10 @@ func (e *Engine) mayRegister(ctx context.Context, s scope.Scope, name string) (r
 }
 
 // looksInjected reports whether a text looks like an injected instruction.
-func (e *Engine) looksInjected(text string) bool {
+func (e *Operations) looksInjected(text string) bool {
 	v := candidate.Visible{MemoryItem: schemas.MemoryItem{Content: schemas.TextContent(text)}}
 	cs := []candidate.Candidate{candidate.New(&v, schemas.Verdict{})}
-	e.defenses.ApplyKeepingDuplicates(cs, false, e.cfg.Clock())
+	e.Order.Defenses.ApplyKeepingDuplicates(cs, false, e.Admit.Clock())
 	return cs[0].Suspect || cs[0].Drop == schemas.DropInjection
 }
 
@@ -118,7 +118,7 @@ func removedParts(t *template.Template, parts []string) Notes {
 
 // template returns the template of a build, the client's own or a named one, as the principal
 // may see it.
-func (e *Engine) template(s scope.Scope, req *schemas.BuildRequest) (*template.Template, Notes, error) {
+func (e *Operations) template(s scope.Scope, req *schemas.BuildRequest) (*template.Template, Notes, error) {
 	t, err := e.findTemplate(s, req)
 	if err != nil || t.Author() == s.Principal().ID {
 		return t, nil, err
@@ -127,16 +127,16 @@ func (e *Engine) template(s scope.Scope, req *schemas.BuildRequest) (*template.T
 	return guarded, removedParts(t, removed), nil
 }
 
-func (e *Engine) findTemplate(s scope.Scope, req *schemas.BuildRequest) (*template.Template, error) {
+func (e *Operations) findTemplate(s scope.Scope, req *schemas.BuildRequest) (*template.Template, error) {
 	if req.Inline != nil {
 		t, err := template.Parse(*req.Inline, s.Principal().ID)
 		return t, templateError("/inline", err)
 	}
-	t, err := e.cfg.Templates.Find(s, cmp.Or(req.Template, "chat"))
+	t, err := e.text.Templates.Find(s, cmp.Or(req.Template, "chat"))
 	if !errors.Is(err, template.ErrNotFound) {
 		return t, templateError("/template", err)
 	}
-	there, err := e.cfg.Templates.List(s)
+	there, err := e.text.Templates.List(s)
 	if err != nil {
 		return nil, templateError("/template", err)
 	}
@@ -154,9 +154,9 @@ func templateError(field string, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong):
-		return invalid(field+"/"+wrong.Field, wrong.Message)
+		return Invalid(field+"/"+wrong.Field, wrong.Message)
 	case errors.Is(err, template.ErrBuiltIn), errors.Is(err, template.ErrFull), errors.Is(err, template.ErrOwner):
-		return invalid(field+"/name", err.Error())
+		return Invalid(field+"/name", err.Error())
 	}
-	return storageError("the templates could not be read or written")
+	return Storage("the templates could not be read or written")
 }

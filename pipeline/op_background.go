@@ -71,31 +71,31 @@ func (c *compactedSessions) add(key sessionKey, newest string) {
 // of the request's budget than the trigger allows. It makes the summaries that compact makes, under
 // the request's scope. Their ids are hashes of their content, so the same ones are kept once,
 // whichever worker makes them.
-func (e *Engine) compactLater(req Request, out *Outcome) {
-	if e.cfg.Background == nil || !out.Packed.Compacted || req.Session == "" || req.isReplay() || !e.sessions.start() {
+func (e *Operations) compactLater(req Request, out *Outcome) {
+	if e.compaction.Background == nil || !out.Packed.Compacted || req.Session == "" || isReplay(&req) || !e.compacted.start() {
 		return
 	}
 	s, session, budget, model := req.Scope, req.Session, req.Limits.Tokens, req.Model
-	e.cfg.Background(func(ctx context.Context) {
-		defer e.sessions.end()
+	e.compaction.Background(func(ctx context.Context) {
+		defer e.compacted.end()
 		if err := e.compactSession(ctx, s, session, budget, model); err != nil && ctx.Err() == nil {
-			e.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "a session was not compacted", slog.String("cause", err.Error()))
+			e.Admit.Logger.LogAttrs(ctx, slog.LevelWarn, "a session was not compacted", slog.String("cause", err.Error()))
 		}
 	})
 }
 
-func (e *Engine) compactSession(ctx context.Context, s scope.Scope, session string, budget int, model string) error {
-	ids, err := e.cfg.Items.Recent(ctx, s, oneOf(schemas.FieldSession, []string{session}).And(ofKinds(sourceKinds())), items.Place{}, mostSession)
+func (e *Operations) compactSession(ctx context.Context, s scope.Scope, session string, budget int, model string) error {
+	ids, err := e.Find.Items.Recent(ctx, s, oneOf(schemas.FieldSession, []string{session}).And(ofKinds(sourceKinds())), items.Place{}, mostSession)
 	if err != nil {
 		return err
 	}
 	key := sessionKey{s.Tenant(), s.Principal().ID, session}
-	if len(ids) == 0 || e.sessions.has(key, ids) {
+	if len(ids) == 0 || e.compacted.has(key, ids) {
 		return nil
 	}
 	tokens := 0
-	for part := range slices.Chunk(ids, readBatch) {
-		records, err := e.cfg.Items.Get(ctx, s, part)
+	for part := range slices.Chunk(ids, ReadBatch) {
+		records, err := e.Find.Items.Get(ctx, s, part)
 		if err != nil {
 			return err
 		}
@@ -103,13 +103,13 @@ func (e *Engine) compactSession(ctx context.Context, s scope.Scope, session stri
 			tokens += cmp.Or(records[i].Tokens, len(records[i].Content.Text())/4)
 		}
 	}
-	if !e.cfg.Trigger.Due(tokens, len(ids), budget) {
+	if !e.compaction.Trigger.Due(tokens, len(ids), budget) {
 		return nil
 	}
 	if _, err := e.Compact(ctx, s, schemas.CompactRequest{Session: session, Model: model, Budget: budget}, nil); err != nil {
 		return err
 	}
-	e.sessions.add(key, ids[0])
+	e.compacted.add(key, ids[0])
 	return nil
 }
 

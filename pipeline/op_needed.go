@@ -15,7 +15,7 @@ import (
 // markNeeded marks what a pack must not leave out for being worth less than its best, as far as there is room: what is of the time
 // that the question names and, unless hardly anything answers, what answers another part of the question, and what was written
 // later about the same thing.
-func (e *Engine) markNeeded(ctx context.Context, s scope.Scope, may schemas.Filter, query string, cs []candidate.Candidate, doubtful bool) {
+func (e *Operations) markNeeded(ctx context.Context, s scope.Scope, may schemas.Filter, query string, cs []candidate.Candidate, doubtful bool) {
 	markDays(cs)
 	if doubtful {
 		return
@@ -32,7 +32,7 @@ func (e *Engine) markNeeded(ctx context.Context, s scope.Scope, may schemas.Filt
 	markLater(first, cs)
 	e.markChanges(ctx, s, may, first, cs)
 	if parts := language.Questions(query); len(parts) > 1 {
-		markParts(parts[:min(mostParts, len(parts))], e.selector.Terms, cs)
+		markParts(parts[:min(mostParts, len(parts))], e.Find.Selector.Terms, cs)
 	}
 }
 
@@ -82,7 +82,7 @@ func markLater(first *candidate.Candidate, cs []candidate.Candidate) {
 
 // markChanges marks the later notes that are most like the likeliest, whatever words of the question they have: one of them may say
 // what has changed since.
-func (e *Engine) markChanges(ctx context.Context, s scope.Scope, may schemas.Filter, first *candidate.Candidate, cs []candidate.Candidate) {
+func (e *Operations) markChanges(ctx context.Context, s scope.Scope, may schemas.Filter, first *candidate.Candidate, cs []candidate.Candidate) {
 	if passage.Of(first.Visible) {
 		return
 	}
@@ -95,7 +95,7 @@ func (e *Engine) markChanges(ctx context.Context, s scope.Scope, may schemas.Fil
 		}
 	}
 	text := first.Content.Text()
-	scores, err := e.selector.Like(ctx, s, may, text[:min(headBytes, len(text))], ids)
+	scores, err := e.Find.Selector.Like(ctx, s, may, text[:min(headBytes, len(text))], ids)
 	if err != nil || len(scores) != len(ids) {
 		return
 	}

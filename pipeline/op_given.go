@@ -29,13 +29,13 @@ const clockSkew = 5 * time.Minute
 const maxGiven = 24
 
 // readGiven reads the items that the plan gives, newest first. Policy has not decided on them.
-func (e *Engine) readGiven(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+func (o *contextOp) readGiven(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	by, all := map[string][]string{}, []string(nil)
-	until := e.cfg.Clock().Add(clockSkew) // what is dated later would stand before all that comes, for good
+	until := o.e.Admit.Clock().Add(clockSkew) // what is dated later would stand before all that comes, for good
 	if req.Times.Ranking.After(until) {
 		until = req.Times.Ranking
 	}
-	for _, g := range plan.Given.from {
+	for _, g := range o.given.from {
 		var filters []schemas.Filter
 		if g.Turns > 0 && req.Session != "" {
 			filters = append(filters, sessionTurns(req.Session))
@@ -45,19 +45,20 @@ func (e *Engine) readGiven(ctx context.Context, req Request, plan Plan) (Retriev
 		}
 		for _, f := range filters {
 			limit := cmp.Or(3*g.Turns, maxGiven) // policy may deny some
-			ids, err := e.cfg.Items.Recent(ctx, req.Scope, f.And(plan.Pushdown.Filter), items.Place{Created: until}, limit)
+			ids, err := o.e.Find.Items.Recent(ctx, req.Scope, f.And(plan.Pushdown.Filter), items.Place{Created: until}, limit)
 			if err != nil {
-				return Retrieved{}, storageError("items could not be read")
+				return Retrieved{}, Storage("items could not be read")
 			}
 			by[g.Node] = append(by[g.Node], ids...)
 			all = append(all, ids...)
 		}
 	}
-	found, err := e.readItems(ctx, req, plan, all)
-	o := req.Options
-	found.Given, found.Named = by, slices.DeleteFunc(found.Named, func(r *schemas.Record) bool {
-		return o.AsOf > 0 && r.Position > o.AsOf || !o.AsOfTime.IsZero() && r.RecordedAt.After(o.AsOfTime)
+	found, err := o.e.Find.Read(ctx, req, plan, all)
+	at := req.Options
+	found.Named = slices.DeleteFunc(found.Named, func(r *schemas.Record) bool {
+		return at.AsOf > 0 && r.Position > at.AsOf || !at.AsOfTime.IsZero() && r.RecordedAt.After(at.AsOfTime)
 	})
+	found.Search, o.read = len(o.read), append(o.read, by)
 	return found, err
 }
 
@@ -78,7 +79,7 @@ func selected(s relevance.Selector) schemas.Filter {
 
 // give puts what the plan gives before the candidates that were found: of each node the newest
 // items that its estimate pays for. One that was found as well keeps its scores.
-func give(plan Plan, auth Authorized, found []candidate.Candidate) []candidate.Candidate {
+func (o *contextOp) give(auth Authorized, found []candidate.Candidate) []candidate.Candidate {
 	if len(auth.Named) == 0 {
 		return found
 	}
@@ -92,9 +93,9 @@ func give(plan Plan, auth Authorized, found []candidate.Candidate) []candidate.C
 	}
 	var out []candidate.Candidate
 	taken := map[string]bool{}
-	for _, g := range plan.Given.from {
+	for _, g := range o.given.from {
 		tokens, items := 0, 0
-		for _, id := range auth.Given[g.Node] {
+		for _, id := range o.read[auth.Search][g.Node] {
 			c, ok := named[id]
 			if !ok || taken[id] || g.Turns > 0 && items == g.Turns {
 				continue
@@ -130,9 +131,9 @@ func keepGiven(cs []candidate.Candidate) {
 
 // planGiven says what the request is given. A client that narrows its request by filters
 // gets what passes them alone.
-func (e *Engine) planGiven(req Request, need relevance.Decision, gated bool) given {
+func (e *Operations) planGiven(req Request, need relevance.Decision, gated bool) given {
 	p := req.Options
-	out := given{search: (!gated || len(need.Kinds()) > 0) && !greets(req)}
+	out := given{search: (!gated || len(need.Kinds()) > 0) && !req.Greets()}
 	if len(p.Query.Filters) == 0 {
 		out.from = need.Given()
 	}
@@ -150,24 +151,10 @@ func (e *Engine) planGiven(req Request, need relevance.Decision, gated bool) giv
 	return out
 }
 
-// greets reports whether a request says hello, thanks, yes or no and asks nothing.
-func greets(req Request) bool {
-	q := &req.Options.Query
-	return len(req.Vector) == 0 && q.Graph == nil && len(q.Filters) == 0 && relevance.AsksNothing(req.Query)
-}
-
 // said counts the tokens of the request's own texts, which a pack shows.
-func (e *Engine) said(req Request) int {
-	by := e.counter(req.Model)
+func (e *Operations) said(req Request) int {
+	by := e.Admit.Counter(req.Model)
 	return by.Count(req.Options.UserMessage) + by.Count(req.Options.Task)
-}
-
-// budget returns the tokens that the text may take.
-func (p *Plan) budget(req Request) int {
-	if p.Given.tokens > 0 {
-		return min(p.Given.tokens, req.Limits.Tokens)
-	}
-	return req.Limits.Tokens
 }
 
 // notGiven returns the candidates behind those that were given.
@@ -181,11 +168,11 @@ func notGiven(cs []candidate.Candidate) []candidate.Candidate {
 }
 
 // spared counts the searches that a request does without.
-func (e *Engine) spared(plan Plan) (n int) {
-	if plan.Given.search {
+func (o *contextOp) spared() (n int) {
+	if o.given.search {
 		return 0
 	}
-	for _, there := range []bool{e.cfg.Keyword != nil, e.cfg.Vector != nil, e.cfg.Graph != nil} {
+	for _, there := range []bool{o.e.Find.Keyword != nil, o.e.Find.Vector != nil, o.e.Find.Graph != nil} {
 		if there {
 			n++
 		}
@@ -194,25 +181,25 @@ func (e *Engine) spared(plan Plan) (n int) {
 }
 
 // measureTurn measures what the signals of a turn are of, as far as the client left them out.
-func (e *Engine) measureTurn(ctx context.Context, req Request) (relevance.Turn, error) {
+func (e *Operations) measureTurn(ctx context.Context, req Request) (relevance.Turn, error) {
 	text := cmp.Or(req.Options.UserMessage, req.Query)
-	turn := relevance.Turn{Text: text, Tokens: e.counter(req.Model).Count(text), Session: req.Session != ""}
+	turn := relevance.Turn{Text: text, Tokens: e.Admit.Counter(req.Model).Count(text), Session: req.Session != ""}
 	if !turn.Session {
 		return turn, nil
 	}
-	filter, err := e.cfg.PDP.Filter(ctx, req.Scope, selection.ActionRead)
+	filter, err := e.Judge.PDP.Filter(ctx, req.Scope, selection.ActionRead)
 	if err != nil {
-		return turn, policyDown(ctx, err)
+		return turn, PolicyDown(ctx, err)
 	}
-	ids, err := e.cfg.Items.Recent(ctx, req.Scope, sessionTurns(req.Session).And(filter), items.Place{}, relevance.DefaultTurns)
+	ids, err := e.Find.Items.Recent(ctx, req.Scope, sessionTurns(req.Session).And(filter), items.Place{}, relevance.DefaultTurns)
 	if err != nil {
-		return turn, storageError("items could not be read")
+		return turn, Storage("items could not be read")
 	}
-	records, err := e.cfg.Items.Get(ctx, req.Scope, ids)
+	records, err := e.Find.Items.Get(ctx, req.Scope, ids)
 	if err != nil {
-		return turn, storageError("items could not be read")
+		return turn, Storage("items could not be read")
 	}
-	seen := (&visibility{e, req}).decide(ctx, records)
+	seen := e.Judge.Visibility(req).Decide(ctx, records)
 	if turn.Turns = len(seen); turn.Turns > 0 {
 		turn.Silence = req.Times.Ranking.Sub(seen[0].CreatedAt)
 	}

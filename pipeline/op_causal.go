@@ -14,13 +14,13 @@ const longestPath = 4
 // causal returns the edges among the shown items, and the shortest causal paths between them
 // over items that were found and policy allows. Links that are not for the principal are left
 // out. Without a graph to read, a note says so.
-func (e *Engine) causal(
+func (e *Operations) causal(
 	ctx context.Context, req Request, ranked Ranked, packed Packed,
 ) (*schemas.CausalGraph, Notes, error) {
-	if !e.cfg.Graphs && !req.Options.IncludeGraph || len(packed.Shown) == 0 {
+	if !e.text.Graphs && !req.Options.IncludeGraph || len(packed.Shown) == 0 {
 		return nil, packed.Notes, nil
 	}
-	if e.cfg.Graph == nil {
+	if e.Find.Graph == nil {
 		return nil, packed.Notes.With("graph: there is none, the causal graph is left out"), nil
 	}
 	var known []string
@@ -30,12 +30,12 @@ func (e *Engine) causal(
 		known = append(known, c.ID)
 		hidden[c.ID] = hidesLinks(c)
 	}
-	edges, err := e.cfg.Graph.Between(ctx, req.Scope, known, schemas.MatchAll())
+	edges, err := e.Find.Graph.Between(ctx, req.Scope, known, schemas.MatchAll())
 	if err != nil {
 		return nil, packed.Notes.With("graph: the causal graph is left out"), ctx.Err()
 	}
 	edges = slices.DeleteFunc(edges, func(e schemas.Edge) bool { return hidden[e.From] })
-	return causalGraph(idsOf(ranked.Candidates, packed.Shown), edges), packed.Notes, nil
+	return causalGraph(IDsOf(ranked.Candidates, packed.Shown), edges), packed.Notes, nil
 }
 
 // hidesLinks reports whether the links of an item are not for the principal.

@@ -23,10 +23,10 @@ func (o *assembleOp) shorten(req Request, ranked Ranked) bool {
 		most := o.mostOf(req, g)
 		for i := range ranked.Candidates {
 			c := &ranked.Candidates[i]
-			if _, found := ranked.Groups[g].Scores[c.ID]; !found || c.Quote != nil || !shortens(req, c) {
+			if _, found := o.groups[g].scores[c.ID]; !found || c.Quote != nil || !shortens(req, c) {
 				continue
 			}
-			room := compaction.Options{Query: req.Query, Budget: 2 * max(most-noteTokens, noteTokens), Counter: o.e.counter(""), Whole: most, Texts: o.e.texts}
+			room := compaction.Options{Query: req.Query, Budget: 2 * max(most-noteTokens, noteTokens), Counter: o.e.Admit.Counter(""), Whole: most, Texts: o.e.texts}
 			short = compaction.Shorten(ranked.Candidates[i:i+1], room) > 0 || short
 		}
 	}
@@ -55,14 +55,14 @@ const noteTokens = 80
 func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked Ranked) (bool, Notes) {
 	cs := ranked.Candidates
 	clip := assembly.Clip(req.Limits.Tokens)
-	counter := o.e.counter("")
+	counter := o.e.Admit.Counter("")
 	weights, rest, need, sorts := 0, 0, 0, map[schemas.Kind]bool{}
 	var most map[schemas.Kind]int
 	for g := range o.sources {
 		others := false
 		for i := range cs {
 			c := &cs[i]
-			if _, found := ranked.Groups[g].Scores[c.ID]; !found || !c.Kept() {
+			if _, found := o.groups[g].scores[c.ID]; !found || !c.Kept() {
 				continue
 			}
 			if passage.Of(c.Visible) {
@@ -120,11 +120,11 @@ func floors(kinds map[schemas.Kind]bool, share int) map[schemas.Kind]int {
 func (o *assembleOp) frame(ranked Ranked) int {
 	var headings []string
 	for g := range o.sources {
-		if len(ranked.Groups[g].Scores) > 0 {
+		if len(o.groups[g].scores) > 0 {
 			headings = append(headings, o.sources[g].heading)
 		}
 	}
-	return assembly.Frame(o.titleOf(ranked), headings, "*"+countOf(maxItems, len(headings))+"*", o.e.counter(""))
+	return assembly.Frame(o.titleOf(ranked), headings, "*"+countOf(maxItems, len(headings))+"*", o.e.Admit.Counter(""))
 }
 
 // maxItems is more items than an assembly shows.

@@ -24,8 +24,8 @@ type assembled struct {
 	groups []assembly.Group
 }
 
-// pack formats the kept candidates and writes those that fit.
-func (o *assembleOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranked) (Packed, error) {
+// Pack formats the kept candidates and writes those that fit.
+func (o *assembleOp) Pack(ctx context.Context, req Request, plan Plan, ranked Ranked) (Packed, error) {
 	cs := ranked.Candidates
 	quoted, notes := o.quote(ctx, req, plan, ranked)
 	quoted = o.shorten(req, ranked) || quoted
@@ -34,7 +34,7 @@ func (o *assembleOp) pack(ctx context.Context, req Request, plan Plan, ranked Ra
 	if o.dropRepeated {
 		a.dropDuplicates(cs)
 	}
-	if a.more = ranked.More; o.ends {
+	if a.more = o.more; o.ends {
 		o.dropFar(req, a, cs)
 		a.more += worthLess(cs)
 	}
@@ -69,7 +69,7 @@ func (o *assembleOp) format(req Request, ranked Ranked) []assembly.Group {
 		out[g] = assembly.Group{Heading: src.heading, Weight: src.weight}
 		for i := range ranked.Candidates {
 			c := &ranked.Candidates[i]
-			score, found := ranked.Groups[g].Scores[c.ID]
+			score, found := o.groups[g].scores[c.ID]
 			if !found || !c.Kept() || newest[i] >= 0 || src.accepts != nil && !src.accepts(c) {
 				continue
 			}
@@ -87,7 +87,7 @@ func (o *assembleOp) format(req Request, ranked Ranked) []assembly.Group {
 			case c.Unjudged:
 				it.Caution()
 			}
-			it.At, it.Relevance = i, fourPlaces(score*ranked.Factors[c.ID])
+			it.At, it.Relevance = i, fourPlaces(score*o.factors[c.ID])
 			out[g].Items = append(out[g].Items, it)
 		}
 	}
@@ -119,7 +119,7 @@ func (a *assembled) dropDuplicates(cs []candidate.Candidate) {
 // dropFar drops the items that are worth too little for their tokens, as a pack does. Quotations were chosen by their
 // passages.
 func (o *assembleOp) dropFar(req Request, a *assembled, cs []candidate.Candidate) {
-	far, best, counter := o.e.packEnd(req), math.Inf(-1), o.e.counter("")
+	far, best, counter := o.e.packEnd(req), math.Inf(-1), o.e.Admit.Counter("")
 	if far == 0 {
 		return
 	}
@@ -155,9 +155,9 @@ func (o *assembleOp) write(req Request, a *assembled, cs []candidate.Candidate) 
 		})
 		a.groups[g].Items = items[:min(len(items), src.limit)]
 	}
-	left := o.e.left(req)
+	left := o.e.Admit.Slice.Left(req.Limits)
 	a.Result = assembly.Fill(assembly.Request{
-		Title: a.title, Groups: a.groups, Budget: left.Tokens, Most: o.e.cfg.Slice.Tokens, Items: left.Items, Bytes: left.Bytes, Counter: o.e.counter(""),
+		Title: a.title, Groups: a.groups, Budget: left.Tokens, Most: o.e.Admit.Slice.Tokens, Items: left.Items, Bytes: left.Bytes, Counter: o.e.Admit.Counter(""),
 		Footer: func(shown [][]assembly.Shown) string { return "*" + o.footer(a, cs, shown) + "*" + pack.More(a.more) },
 	})
 }
@@ -175,7 +175,7 @@ func (a *assembled) candidates() []int {
 
 // show fills out from the text: the shown candidates, their sections and their tokens.
 func (o *assembleOp) show(a *assembled, cs []candidate.Candidate, out Packed) Packed {
-	out.Text, out.Tokens, out.Assembly = a.Markdown, a.Tokens, *a
+	out.Text, out.Tokens, o.made = a.Markdown, a.Tokens, *a
 	listed := map[int]bool{}
 	for g, shown := range a.Shown {
 		section := pack.Section{Budget: a.Budgets[g], Reason: o.sources[g].heading + ": by relevance"}
@@ -201,9 +201,9 @@ func (o *assembleOp) show(a *assembled, cs []candidate.Candidate, out Packed) Pa
 	return out
 }
 
-// formattedContext is the reply of an assembly.
-func formattedContext(sources []source, out Outcome) schemas.FormattedContext {
-	a, p := &out.Packed.Assembly, &out.Result.Payload
+// reply is that of an assembly.
+func (o *assembleOp) reply(out Outcome) schemas.FormattedContext {
+	a, p := &o.made, &out.Result.Payload
 	reply := schemas.FormattedContext{
 		Markdown: a.Markdown, TokenCount: a.Tokens, Exceeded: a.Exceeded, Items: []schemas.AssembledItem{},
 		SourcesUsed: map[string]int{}, Warnings: p.Explainability.Warnings, PackID: p.PackID, Positions: p.Positions,
@@ -221,7 +221,7 @@ func formattedContext(sources []source, out Outcome) schemas.FormattedContext {
 			})
 			if !counted[it.At] {
 				counted[it.At] = true
-				reply.SourcesUsed[sources[g].name]++
+				reply.SourcesUsed[o.sources[g].name]++
 			}
 		}
 	}

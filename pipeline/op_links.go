@@ -19,7 +19,7 @@ import (
 // and that the principal may see.
 func (o *searchOp) follow(ctx context.Context, req Request, plan Plan, auth Authorized, found Ranked) (Ranked, error) {
 	e, filter := o.e, plan.Pushdown.Filter
-	if e.cfg.Graph == nil {
+	if e.Find.Graph == nil {
 		found.Notes = found.Notes.With("graph: there is none, relationships are left out")
 		return found, nil
 	}
@@ -49,7 +49,7 @@ func (o *searchOp) follow(ctx context.Context, req Request, plan Plan, auth Auth
 		}
 		walk.Exclude = append(walk.Exclude, slices.Sorted(maps.Keys(reached))...) // a way through what may not be seen is none
 	}
-	found.Links, found.LinkedOnly = nil, nil
+	o.links, o.linkedOnly = nil, nil
 	return found, nil
 }
 
@@ -58,7 +58,7 @@ const mostWalks = 32
 
 // walk follows the links of the best results and returns what is not among these, with its score and evidence.
 func (o *searchOp) walk(ctx context.Context, req Request, walk graph.Walk, found *Ranked) (reached map[string]candidate.Candidate, err error) {
-	found.Links, found.LinkedOnly = map[string][]graph.Visit{}, map[string]bool{}
+	o.links, o.linkedOnly = map[string][]graph.Visit{}, map[string]bool{}
 	known := map[string]bool{}
 	for i := range found.Candidates {
 		known[found.Candidates[i].ID] = true
@@ -67,15 +67,15 @@ func (o *searchOp) walk(ctx context.Context, req Request, walk graph.Walk, found
 	for i := range found.Candidates[:min(2*req.Limits.Items, len(found.Candidates))] {
 		from := &found.Candidates[i]
 		walk.From = []string{from.ID}
-		visits, err := o.e.cfg.Graph.Walk(ctx, req.Scope, walk)
+		visits, err := o.e.Find.Graph.Walk(ctx, req.Scope, walk)
 		if err != nil {
 			return nil, err
 		}
 		visits = betweenItems(from.ID, visits)
-		found.Links[from.ID] = visits
+		o.links[from.ID] = visits
 		for _, v := range visits {
 			if !known[v.ID] {
-				known[v.ID], found.LinkedOnly[v.ID] = true, true
+				known[v.ID], o.linkedOnly[v.ID] = true, true
 				reached[v.ID] = linkedCandidate(from, v)
 			}
 		}
@@ -84,31 +84,15 @@ func (o *searchOp) walk(ctx context.Context, req Request, walk graph.Walk, found
 }
 
 // readLinked reads items that links reach, and makes candidates of those that pass a filter and that the principal may see.
-func (e *Engine) readLinked(ctx context.Context, req Request, filter schemas.Filter, auth Authorized, ids []string) ([]candidate.Candidate, error) {
+func (e *Operations) readLinked(ctx context.Context, req Request, filter schemas.Filter, auth Authorized, ids []string) ([]candidate.Candidate, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	records, err := e.cfg.Items.Get(ctx, req.Scope, ids)
+	records, err := e.Find.Items.Get(ctx, req.Scope, ids)
 	if err != nil {
-		return nil, storageError("items could not be read")
+		return nil, Storage("items could not be read")
 	}
-	var refs []*schemas.Record
-	for i := range records {
-		if filter.Match(&records[i].Facets) {
-			refs = append(refs, &records[i])
-		}
-	}
-	seen, err := auth.By.Authorize(ctx, lent(refs))
-	if err != nil {
-		return nil, policyDown(ctx, err)
-	}
-	var out []candidate.Candidate
-	for i, v := range seen.Visible {
-		if v != nil {
-			out = append(out, candidate.New(v, *seen.Verdicts[i]))
-		}
-	}
-	return out, nil
+	return auth.Decide(ctx, slices.DeleteFunc(records, func(r schemas.Record) bool { return !filter.Match(&r.Facets) }))
 }
 
 // linkedCandidate is the score and the evidence of an item that a link from a result reaches. It
@@ -177,7 +161,7 @@ func (o *assembleOp) addCauses(ctx context.Context, req Request, plan Plan, auth
 			c.Standing, c.Score, c.Channels = lent[id].Standing, max(c.Score, lent[id].Score), append(c.Channels, lent[id].Channels...)
 			for g := range o.sources {
 				if slices.Contains(assembly.Kinds(o.sources[g].name), c.Kind) {
-					ranked.Groups[g].add(ranked, at, []candidate.Candidate{*c})
+					o.groups[g].add(ranked, at, []candidate.Candidate{*c})
 				}
 			}
 			effects = append(effects, *c)

@@ -25,7 +25,7 @@ type quoting struct {
 // quote puts the passages of documents, code and commits that bear on the question in the place
 // of these items, and drops those without one. Without a question it shows all of each. It
 // reports whether parts of items may be shown, and what to note.
-func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranked, q quoting, cs []candidate.Candidate) (bool, Notes) {
+func (e *Operations) quote(ctx context.Context, req Request, plan Plan, ranked Ranked, q quoting, cs []candidate.Candidate) (bool, Notes) {
 	if !hasPassages(cs) {
 		return false, nil
 	}
@@ -33,7 +33,7 @@ func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranke
 	if !slices.Contains(ranked.Sources, retrieve.NameEncoder) { // it did not answer a moment ago
 		asked = nil
 	}
-	by, search := e.counter(q.Model), plan.query(plan.Asked)
+	by, search := e.Admit.Counter(q.Model), plan.Narrow(plan.Asked)
 	ranking := e.passages.Score(ctx, req.Scope, passage.Query{
 		Text: req.Query, Filter: search.Filter, Population: search.Population, Prefer: req.Options.Prefer.Kinds(),
 		Vector: asked,
