@@ -132,7 +132,7 @@ golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
 	SATCHEL_GOLDEN=write SATCHEL_TEST_REQUIRE=long $(GO) test -count=1 ./test/golden
 
 adherence: ## 10,000 generated requests against their token budgets
-	SATCHEL_PACK_REQUESTS=10000 $(GO) test -count=1 -timeout 20m -v -run TestBudgetAdherence ./pipeline
+	SATCHEL_PACK_REQUESTS=10000 $(GO) test -count=1 -timeout 20m -v -run TestBudgetAdherence ./pipeline/op
 
 conformance: ## the official suite of the Model Context Protocol against the binary; it needs npm, and installs the suite into bin/mcp
 	mkdir -p bin/mcp && cp test/mcp/package.json test/mcp/package-lock.json bin/mcp

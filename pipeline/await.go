@@ -39,7 +39,7 @@ func (a *Awaiting) snapshot(ctx context.Context, rec *Recorder, req Request) (Sn
 	case err != nil && ctx.Err() != nil:
 		return Snapshot{}, fmt.Errorf("read checkpoint: %w", ctx.Err())
 	case err != nil:
-		return Snapshot{}, Storage("the items store did not answer")
+		return Snapshot{}, StorageError("the items store did not answer")
 	}
 	out := Snapshot{AsOf: at, InFuture: req.Options.AsOf > at, Notes: req.Notes}
 	if req.Options.AsOf > 0 {

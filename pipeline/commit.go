@@ -124,7 +124,7 @@ func unstored(ctx context.Context, message string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return Storage(message)
+	return StorageError(message)
 }
 
 // prove returns the signed head and the proof that it covers position.

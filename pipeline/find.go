@@ -17,26 +17,21 @@ import (
 type Retrieved struct {
 	Pools []selection.Found // what each query found
 	Named []*schemas.Record // what an operation reads by id, in its order
-	// Search counts the searches of a request, where the operation keeps something of each: it sets it.
+	// Search tells the searches of a request apart, for an operation that keeps something of each.
 	Search int
 	Notes  Notes
 }
 
 // records are all records that were found.
 func (r *Retrieved) records() []*items.Lent {
-	out := lent(r.Named)
+	out := make([]*items.Lent, len(r.Named))
+	for i, record := range r.Named {
+		out[i] = items.Lend(record)
+	}
 	for _, p := range r.Pools {
 		if p.Pool != nil {
 			out = append(out, p.Records()...)
 		}
-	}
-	return out
-}
-
-func lent(records []*schemas.Record) []*items.Lent {
-	out := make([]*items.Lent, len(records))
-	for i, r := range records {
-		out[i] = items.Lend(r)
 	}
 	return out
 }
@@ -73,7 +68,7 @@ func (f *Finding) Read(ctx context.Context, req Request, plan Plan, ids []string
 	for part := range slices.Chunk(ids, ReadBatch) {
 		records, err := f.Items.Get(ctx, req.Scope, part)
 		if err != nil {
-			return Retrieved{}, Storage("items could not be read")
+			return Retrieved{}, StorageError("items could not be read")
 		}
 		for i := range records {
 			if r := &records[i]; plan.Pushdown.Filter.Match(&r.Facets) {

@@ -78,17 +78,17 @@ func (a *authorizer) decide(ctx context.Context, records []schemas.Record) ([]ca
 	if err != nil {
 		return nil, PolicyDown(ctx, err)
 	}
-	return visible(nil, seen), nil
+	return visible(seen), nil
 }
 
-// visible adds candidates of what the principal may see.
-func visible(to []candidate.Candidate, seen candidate.Authorized) []candidate.Candidate {
+// visible makes candidates of what the principal may see.
+func visible(seen candidate.Authorized) (out []candidate.Candidate) {
 	for i, v := range seen.Visible {
 		if v != nil {
-			to = append(to, candidate.New(v, *seen.Verdicts[i]))
+			out = append(out, candidate.New(v, *seen.Verdicts[i]))
 		}
 	}
-	return to
+	return out
 }
 
 // Decide has policy decide on records that were found later.
@@ -107,7 +107,7 @@ func (a *authorizer) authorize(ctx context.Context, spec Spec, found Retrieved) 
 	out := Authorized{Retrieved: found, by: a, newlyDenied: a.Denied()[before:]}
 	out.Notes = out.Notes.With(a.Warnings()...)
 	n := len(found.Named)
-	out.Named = visible(nil, candidate.Authorized{Visible: all.Visible[:n], Verdicts: all.Verdicts[:n]})
+	out.Named = visible(candidate.Authorized{Visible: all.Visible[:n], Verdicts: all.Verdicts[:n]})
 	from := n
 	out.Seen = make([]candidate.Authorized, len(found.Pools))
 	for i, p := range found.Pools {

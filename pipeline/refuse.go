@@ -29,8 +29,8 @@ func Invalid(field, message string) error {
 	return &schemas.Error{Code: schemas.CodeValidation, Field: field, Message: message}
 }
 
-// Storage is the error of a store that did not serve.
-func Storage(message string) error {
+// StorageError is the error of a store that did not serve.
+func StorageError(message string) error {
 	return &schemas.Error{Code: schemas.CodeStorage, Message: message}
 }
 

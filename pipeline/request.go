@@ -65,7 +65,7 @@ type Admitting struct {
 	Process
 	Bounds
 	Models
-	counters tokenCounters
+	counters sync.Map // token.Counter by the name of the tokenizer
 }
 
 // Request completes a request with its scope, id and times. It refuses a request without a
@@ -165,28 +165,16 @@ func (l *Limits) Take(tokens, bytes int) bool {
 	return true
 }
 
-// tokenCounters remember the token counts of texts that are shown again and again, by
-// tokenizer. The zero value works; it is safe for concurrent use.
-type tokenCounters struct {
-	mu sync.Mutex
-	by map[string]token.Counter
-}
-
 // countedTexts is how many texts' counts are kept for each tokenizer.
 const countedTexts = 32 << 10
 
-// Counter returns the counter of a model, which remembers counts.
+// Counter returns the counter of a model's tokenizer, which remembers the counts of texts that are shown
+// again and again.
 func (a *Admitting) Counter(model string) token.Counter {
 	base := a.Tokens(model)
-	a.counters.mu.Lock()
-	defer a.counters.mu.Unlock()
-	known := a.counters.by[base.Name()]
-	if known == nil {
-		if a.counters.by == nil {
-			a.counters.by = map[string]token.Counter{}
-		}
-		known = token.Cached(base, countedTexts)
-		a.counters.by[base.Name()] = known
+	known, found := a.counters.Load(base.Name())
+	if !found {
+		known, _ = a.counters.LoadOrStore(base.Name(), token.Cached(base, countedTexts))
 	}
-	return known
+	return known.(token.Counter)
 }

@@ -23,7 +23,7 @@ func (c *Committing) result(ctx context.Context, rec *Recorder, f final) (*schem
 	}
 	salt, err := c.log.Salt()
 	if err != nil {
-		return nil, Storage("the pack has no salt, so it does not leave")
+		return nil, StorageError("the pack has no salt, so it does not leave")
 	}
 	results := make([]schemas.ResultItem, len(f.exposed))
 	bytes := 0
@@ -102,7 +102,7 @@ func (c *Committing) provenance(ctx context.Context, f final) ([]schemas.Provena
 	}
 	leaves, err := c.Leaves.Leaves(ctx, f.req.Scope, positions)
 	if err != nil || len(leaves) != len(refs) {
-		return nil, Storage("the log entries of the items could not be read")
+		return nil, StorageError("the log entries of the items could not be read")
 	}
 	for i := range refs {
 		refs[i].Leaf = leaves[i]

@@ -21,6 +21,7 @@ import (
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
 	"satchel/pipeline/model/static"
+	"satchel/pipeline/op"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
@@ -207,7 +208,7 @@ func (w *world) start(t *testing.T) {
 	}
 	cfg.Projector = worker.NewProjector(cfg)
 	var err error
-	cfg.Engine, err = pipeline.NewOp(pipeline.OpConfig{Config: pipeline.Config{
+	cfg.Engine, err = op.New(op.Config{Config: pipeline.Config{
 		Stores: pipeline.Stores{Log: eventlog.Answers{Log: w.log}, Items: w.items, Keyword: w.keyword, Private: w.private, Vector: w.vector, Graph: w.graph, Indexed: cfg.Projector},
 		Policy: pipeline.Policy{PDP: cfg.PDP}, Models: pipeline.Models{Embedder: w.embed}, Proofs: pipeline.Proofs{Prover: w.log, Leaves: w.log},
 	}})

@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline"
 	"satchel/pipeline/language"
 	"satchel/pipeline/model/static"
+	"satchel/pipeline/op"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
@@ -39,10 +40,10 @@ func must(t testing.TB, err error) {
 }
 
 // open returns an engine over the corpus in real stores.
-func open(t testing.TB, c golden.Corpus) *pipeline.Operations {
+func open(t testing.TB, c golden.Corpus) *op.Operations {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
-	cfg := pipeline.OpConfig{}
+	cfg := op.Config{}
 	ldb, err := sqlite.OpenLog(ctx, sqlite.LogConfig{Path: filepath.Join(dir, "log.db")})
 	must(t, err)
 	log, err := eventlog.New(eventlog.Config{Driver: ldb})
@@ -67,7 +68,7 @@ func open(t testing.TB, c golden.Corpus) *pipeline.Operations {
 	cfg.PDP, err = opa.New(ctx, opa.Config{})
 	must(t, err)
 	index(t, &cfg.Config, c.Items)
-	engine, err := pipeline.NewOp(cfg)
+	engine, err := op.New(cfg)
 	must(t, err)
 	return engine
 }

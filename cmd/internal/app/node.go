@@ -24,6 +24,7 @@ import (
 	"satchel/pipeline/infra/files"
 	"satchel/pipeline/meter"
 	"satchel/pipeline/meter/alert"
+	"satchel/pipeline/op"
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -49,7 +50,7 @@ type Node struct {
 	JetStream  js.JetStream
 	Dead       *jetstream.DeadLetters
 	replies    *jetstream.Replies
-	Engine     *pipeline.Operations
+	Engine     *op.Operations
 	PDP        policies.PDP // with the governed exceptions
 	exceptions *exception.Registry
 	Worker     *worker.Worker
@@ -188,7 +189,7 @@ func (a *App) openWorker(ctx context.Context, n *Node, o NodeOptions) error {
 		return err
 	}
 	engine.Background = n.runInBackground(ctx)
-	if n.Engine, err = pipeline.NewOp(engine); err != nil {
+	if n.Engine, err = op.New(engine); err != nil {
 		return err
 	}
 	cfg.Engine = n.Engine
@@ -264,16 +265,16 @@ func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.
 }
 
 // engineConfig is what the engine is made of; it shares stores and projector with the worker.
-func (a *App) engineConfig(n *Node, w *worker.Config, gate *gate, o NodeOptions) (pipeline.OpConfig, error) {
+func (a *App) engineConfig(n *Node, w *worker.Config, gate *gate, o NodeOptions) (op.Config, error) {
 	var log eventlog.Appender = eventlog.Answers{Log: n.Log}
 	if w.Failpoint != nil {
 		log = failingLog{log, w.Failpoint}
 	}
 	zone, err := a.Zone()
 	if err != nil {
-		return pipeline.OpConfig{}, err
+		return op.Config{}, err
 	}
-	cfg := pipeline.OpConfig{Config: pipeline.Config{
+	cfg := op.Config{Config: pipeline.Config{
 		Stores:  pipeline.Stores{Log: log, Items: n.Items, Keyword: n.Keyword, Private: n.Private, Vector: n.Vector, Graph: n.Graph, Indexed: w.Projector},
 		Policy:  pipeline.Policy{PDP: n.PDP, Registry: n.registry},
 		Models:  pipeline.Models{Embedder: n.Embedder, Tokens: n.Counter},
@@ -418,7 +419,7 @@ func (s *Stores) Counter(model string) token.Counter {
 }
 
 // endpoints are the subjects the service answers.
-func endpoints(v *service.Service, d *service.Artifacts, e *pipeline.Operations, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
+func endpoints(v *service.Service, d *service.Artifacts, e *op.Operations, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
 	answers := operations(v, e)
 	type handler = func(ctx context.Context, tenant string, body []byte) (any, error)
 	list := []struct {

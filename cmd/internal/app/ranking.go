@@ -12,6 +12,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/pipeline"
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/op"
 	"satchel/pipeline/selection/rank"
 )
 
@@ -35,7 +36,7 @@ type rankingFile struct {
 type ranking struct {
 	Profiles []rank.Profile
 	Tenants  map[string]string
-	Rankers  []pipeline.Ranker
+	Rankers  []op.Ranker
 	Notes    []string
 }
 
@@ -92,7 +93,7 @@ func (r *ranking) read(path string, known map[string]rank.Profile) error {
 	r.Tenants = f.Tenants
 	for _, name := range slices.Sorted(maps.Keys(f.Rankers)) {
 		w := f.Rankers[name]
-		own := pipeline.Ranker{Name: name, Similarity: w.Similarity, Recency: w.Recency, Confidence: w.Confidence}
+		own := op.Ranker{Name: name, Similarity: w.Similarity, Recency: w.Recency, Confidence: w.Confidence}
 		if err := own.Validate(); err != nil {
 			return config.Usagef("ranking profiles %s: %v", path, err)
 		}
@@ -152,7 +153,7 @@ func (a *App) override() (rank.Override, error) {
 }
 
 // rank sets how an engine ranks and what it gives.
-func (a *App) rank(cfg *pipeline.OpConfig) ([]string, error) {
+func (a *App) rank(cfg *op.Config) ([]string, error) {
 	r, err := a.Rankings()
 	if err != nil {
 		return nil, err
