@@ -113,7 +113,7 @@ type Process struct {
 	Clock  func() time.Time
 	IDs    func() string // UUIDv7
 	Tracer trace.Tracer
-	// TraceContent has the spans hold queries and what is shown; see genai.Tracer.
+	// TraceContent has the spans hold queries and what is shown; see meter.Tracer.
 	TraceContent bool
 	Meter        *meter.Set
 	Logger       *slog.Logger

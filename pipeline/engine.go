@@ -18,8 +18,8 @@
 //	Refuse   refuse.go               an error without content; the log has the refusal
 //
 // Package op has the operations. An [Operation] says what is looked for, in which order it comes and
-// what text is made of it; it calls Admit, Plan, Find and Order for that. Its [Spec] has the other
-// differences that stages know of.
+// what text is made of it; it calls the stages for that. Its [Spec] has the other differences that
+// stages know of.
 //
 // The package promises:
 //
@@ -50,7 +50,7 @@ import (
 	"satchel/schemas"
 )
 
-// Engine has the stages. It is safe for concurrent use.
+// Engine has the stages; operations call the exported ones. It is safe for concurrent use.
 type Engine struct {
 	Admit   Admitting
 	Await   Awaiting
@@ -62,7 +62,7 @@ type Engine struct {
 	expose  exposing
 	Commit  Committing
 	refuse  refusing
-	watch   watching
+	watch   watching // beside all of them
 }
 
 // New gives each stage its parts.
@@ -76,29 +76,29 @@ func New(cfg Config) (*Engine, error) {
 		return nil, errors.New("new engine: no policy decision point")
 	}
 	cfg.fill()
-	selector, err := selection.New(selection.Config{
+	errs := make([]error, 2)
+	e := &Engine{
+		Admit:  Admitting{Process: cfg.Process, Bounds: cfg.Bounds, Models: cfg.Models},
+		Await:  Awaiting{cfg.Stores, cfg.Wait},
+		Find:   Finding{Stores: cfg.Stores, embedder: cfg.Embedder},
+		Commit: Committing{cfg.Proofs, cfg.Log, cfg.Models, cfg.IDs},
+		expose: exposing{cfg.Handles},
+		refuse: refusing{cfg.Log, cfg.Process},
+		watch:  watching{cfg.Process, meter.ByTenant(cfg.Meter, newMeasures)},
+	}
+	e.Find.Selector, errs[0] = selection.New(selection.Config{
 		Items: cfg.Items, Keyword: cfg.Keyword, Vector: cfg.Vector, Graph: cfg.Graph, Private: cfg.Private, Embedder: cfg.Embedder, Encoder: cfg.Encoder, Encoded: cfg.Encoded,
 		Weights: cfg.Weights, Disable: cfg.Disable, Profiles: cfg.Profiles,
 		Standard: cfg.Standard, Tenants: cfg.Tenants, Clock: cfg.Clock, Deadline: cfg.Retrieval,
 	})
-	defenses, worse := defend.New(cfg.Defend)
-	if err := errors.Join(err, worse); err != nil {
+	e.Order.Defenses, errs[1] = defend.New(cfg.Defend)
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	e := &Engine{
-		Admit:   Admitting{Process: cfg.Process, Bounds: cfg.Bounds, Models: cfg.Models},
-		Await:   Awaiting{Stores: cfg.Stores, wait: cfg.Wait},
-		Find:    Finding{Stores: cfg.Stores, Selector: selector, embedder: cfg.Embedder},
-		Order:   Ordering{Defenses: defenses, selector: selector, models: cfg.Models},
-		expose:  exposing{cfg.Handles},
-		refuse:  refusing{log: cfg.Log, process: cfg.Process},
-		watch:   watching{Process: cfg.Process, byTenant: meter.ByTenant(cfg.Meter, newMeasures)},
-		account: accounting{},
-	}
-	e.Judge = Judging{Policy: cfg.Policy, items: cfg.Items, ids: cfg.IDs, selector: selector, defenses: defenses}
-	e.Plan = Planning{judge: &e.Judge}
-	e.account = accounting{ids: cfg.IDs, log: cfg.Logger, count: e.Admit.Counter}
-	e.Commit = Committing{Proofs: cfg.Proofs, log: cfg.Log, models: cfg.Models, ids: cfg.IDs}
+	e.Order.selector, e.Order.models = e.Find.Selector, cfg.Models
+	e.Judge = Judging{cfg.Policy, cfg.Items, cfg.IDs, e.Find.Selector, e.Order.Defenses}
+	e.Plan.judge = &e.Judge
+	e.account = accounting{cfg.IDs, cfg.Logger, e.Admit.Counter}
 	return e, nil
 }
 
@@ -183,7 +183,7 @@ func (e *Engine) stages(ctx context.Context, rec *Recorder, op Operation, req Re
 	if err != nil {
 		return Outcome{}, err
 	}
-	auth, err := e.Judge.candidates(ctx, rec, op, req, plan) // op.Retrieve, Judge
+	auth, err := e.Judge.candidates(ctx, rec, op, req, plan) // op.Retrieve and Judge, until enough is found
 	if err != nil {
 		return Outcome{}, err
 	}
