@@ -60,7 +60,7 @@ fuzz: ## every fuzz target for FUZZTIME each
 		done || exit 1; done
 
 reference: ## the tables of docs/reference, as the code has them
-	SATCHEL_GOLDEN=write $(GO) test -count=1 -run '^(Test[A-Za-z]*Reference|TestSavings)$$' ./cmd/satchel ./cmd/satchel-lab ./emitters/gateway ./deploy/observability/gen ./pipeline/relevance ./pipeline
+	SATCHEL_GOLDEN=write $(GO) test -count=1 -run '^(Test[A-Za-z]*Reference|TestSavings)$$' ./cmd/satchel ./cmd/satchel-lab ./emitters/gateway ./deploy/observability/gen ./pipeline/relevance ./pipeline/op
 
 bench: build ## latency, throughput, restart and memory on a generated corpus
 	bin/satchel-lab bench
@@ -135,7 +135,7 @@ golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
 	SATCHEL_GOLDEN=write SATCHEL_TEST_REQUIRE=long $(GO) test -count=1 ./test/golden
 
 adherence: ## 10,000 generated requests against their token budgets
-	SATCHEL_PACK_REQUESTS=10000 $(GO) test -count=1 -timeout 20m -v -run TestBudgetAdherence ./pipeline
+	SATCHEL_PACK_REQUESTS=10000 $(GO) test -count=1 -timeout 20m -v -run TestBudgetAdherence ./pipeline/op
 
 conformance: ## the official suite of the Model Context Protocol against the binary; it needs npm, and installs the suite into bin/mcp
 	mkdir -p bin/mcp && cp test/mcp/package.json test/mcp/package-lock.json bin/mcp

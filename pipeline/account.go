@@ -9,6 +9,7 @@ import (
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
 	"satchel/pipeline/compaction/verify"
+	"satchel/pipeline/token"
 	"satchel/schemas"
 )
 
@@ -18,16 +19,20 @@ type Report struct {
 	Full      schemas.DropReport // names them, for the log
 }
 
-// account makes the drop report and checks it against the candidates: a mismatch blocks the
+type accounting struct {
+	ids   func() string
+	log   *slog.Logger
+	count func(model string) token.Counter
+}
+
+// report makes the drop report and checks it against the candidates: a mismatch blocks the
 // reply.
-func (e *Engine) account(
-	ctx context.Context, rec *Recorder, req Request, ranked Ranked, packed Packed,
-) (Report, error) {
+func (a *accounting) report(ctx context.Context, rec *Recorder, req Request, ranked Ranked, packed Packed) (Report, error) {
 	return staged(ctx, rec, "account", func(ctx context.Context) (Report, error) {
 		var out Report
-		out.Requester = compaction.Report(e.cfg.IDs(), e.cfg.IDs(), req.Times.Ranking, ranked.Candidates)
+		out.Requester = compaction.Report(a.ids(), a.ids(), req.Times.Ranking, ranked.Candidates)
 		if err := compaction.Verify(ranked.Candidates, packed.Shown, &out.Requester); err != nil {
-			e.measures(req.Scope.Tenant()).gaps.Inc()
+			rec.measures().gaps.Inc()
 			return Report{}, fmt.Errorf("verify pack: %w", err)
 		}
 		plain := out.Requester
@@ -39,10 +44,10 @@ func (e *Engine) account(
 		if !packed.Compacted {
 			return out, nil
 		}
-		if err := e.verify(req, ranked, packed, plain); err != nil {
-			e.cfg.Logger.LogAttrs(ctx, slog.LevelError, "compaction mismatch",
+		if err := a.verify(req, ranked, packed, plain); err != nil {
+			a.log.LogAttrs(ctx, slog.LevelError, "compaction mismatch",
 				slog.String("request", req.ID), slog.String("cause", err.Error()))
-			e.measures(req.Scope.Tenant()).gaps.Inc()
+			rec.measures().gaps.Inc()
 			return Report{}, fmt.Errorf("%w: %w", &schemas.Error{
 				Code: schemas.CodeCompaction, Message: "what was left out could not be accounted for, so nothing leaves",
 			}, err)
@@ -52,9 +57,9 @@ func (e *Engine) account(
 }
 
 // verify checks extracts and summaries against the items that they were cut from.
-func (e *Engine) verify(req Request, ranked Ranked, packed Packed, report schemas.DropReport) error {
+func (a *accounting) verify(req Request, ranked Ranked, packed Packed, report schemas.DropReport) error {
 	cs := ranked.Candidates
-	in := verify.Input{Sources: make([]verify.Source, len(cs)), Report: &report, Count: e.counter(req.Model).Count}
+	in := verify.Input{Sources: make([]verify.Source, len(cs)), Report: &report, Count: a.count(req.Model).Count}
 	for i := range cs {
 		in.Sources[i] = sourceOf(&cs[i])
 		in.Sources[i].Hidden = ranked.Removed[cs[i].ID]

@@ -17,23 +17,29 @@ type Snapshot struct {
 	Notes    Notes
 }
 
-// await waits until the indexes have applied min_position and reads the position that is
+// Awaiting waits for the indexes.
+type Awaiting struct {
+	Stores
+	wait time.Duration
+}
+
+// snapshot waits until the indexes have applied min_position and reads the position that is
 // searched.
-func (e *Engine) await(ctx context.Context, rec *Recorder, req Request) (Snapshot, error) {
+func (a *Awaiting) snapshot(ctx context.Context, rec *Recorder, req Request) (Snapshot, error) {
 	if req.Options.MinPosition > 0 {
 		err := rec.Stage(ctx, "await", func(ctx context.Context) error {
-			return e.indexed(ctx, req.Scope, req.Options.MinPosition)
+			return a.indexed(ctx, req.Scope, req.Options.MinPosition)
 		})
 		if err != nil {
 			return Snapshot{}, err
 		}
 	}
-	at, err := e.cfg.Items.Checkpoint(ctx, req.Scope)
+	at, err := a.Items.Checkpoint(ctx, req.Scope)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return Snapshot{}, fmt.Errorf("read checkpoint: %w", ctx.Err())
 	case err != nil:
-		return Snapshot{}, storageError("the items store did not answer")
+		return Snapshot{}, StorageError("the items store did not answer")
 	}
 	out := Snapshot{AsOf: at, InFuture: req.Options.AsOf > at, Notes: req.Notes}
 	if req.Options.AsOf > 0 {
@@ -48,14 +54,14 @@ func (e *Engine) await(ctx context.Context, rec *Recorder, req Request) (Snapsho
 // pollEvery is how often the stores are asked for their checkpoints while a request waits.
 const pollEvery = 2 * time.Millisecond
 
-func (e *Engine) indexed(ctx context.Context, s scope.Scope, position int64) error {
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.Wait)
+func (a *Awaiting) indexed(ctx context.Context, s scope.Scope, position int64) error {
+	ctx, cancel := context.WithTimeout(ctx, a.wait)
 	defer cancel()
 	late := &schemas.Error{
 		Code: schemas.CodeDeadlineExceeded, Field: "/payload/min_position", Message: "the indexes are not there yet",
 	}
-	if e.cfg.Indexed != nil {
-		err := e.cfg.Indexed.Await(ctx, s, position)
+	if a.Indexed != nil {
+		err := a.Indexed.Await(ctx, s, position)
 		if err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
 			return late
 		}
@@ -63,7 +69,7 @@ func (e *Engine) indexed(ctx context.Context, s scope.Scope, position int64) err
 	}
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for !e.applied(ctx, s, position) {
+	for !a.applied(ctx, s, position) {
 		select {
 		case <-ctx.Done():
 			return late
@@ -74,11 +80,34 @@ func (e *Engine) indexed(ctx context.Context, s scope.Scope, position int64) err
 }
 
 // applied reports whether every store has applied the position.
-func (e *Engine) applied(ctx context.Context, s scope.Scope, position int64) bool {
-	for _, store := range e.checkpoints() {
+func (a *Awaiting) applied(ctx context.Context, s scope.Scope, position int64) bool {
+	for _, store := range a.Checkpoints() {
 		if at, err := store.Checkpoint(ctx, s); err != nil || at < position {
 			return false
 		}
 	}
 	return true
+}
+
+// Checkpointer says up to which log position a store has everything.
+type Checkpointer interface {
+	Checkpoint(ctx context.Context, s scope.Scope) (int64, error)
+}
+
+// Checkpoints are the stores that follow the log, by name.
+func (a *Awaiting) Checkpoints() map[string]Checkpointer {
+	all := map[string]Checkpointer{"items": a.Items}
+	if a.Keyword != nil {
+		all["keyword"] = a.Keyword
+	}
+	if a.Private != nil {
+		all["private"] = a.Private
+	}
+	if a.Vector != nil {
+		all["vector"] = a.Vector
+	}
+	if a.Graph != nil {
+		all["graph"] = a.Graph
+	}
+	return all
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccy/go-json"
 
+	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/parallel"
 	"satchel/pipeline/isolation"
 	"satchel/pipeline/scope"
@@ -34,23 +35,37 @@ type final struct {
 	exposed []isolation.Exposed
 }
 
-// commit writes the pack, the drop report and the decision to the log and returns the result
+// Committing writes the log.
+type Committing struct {
+	Proofs
+	log    eventlog.Appender
+	models Models
+	ids    func() string
+}
+
+// JSON is the result as JSON. Parts that the log and the reply share are encoded once.
+func (o *Outcome) JSON() ([]byte, error) {
+	res := o.Result
+	return o.encoder.encode(&res)
+}
+
+// entries writes the pack, the drop report and the decision to the log and returns the result
 // with their positions. The attachment of the pack is the result as it leaves, without the values
 // that are known only afterwards: result_sha256, positions and proof.
-func (e *Engine) commit(ctx context.Context, rec *Recorder, f final) (Outcome, error) {
+func (c *Committing) entries(ctx context.Context, rec *Recorder, f final) (Outcome, error) {
 	var res *schemas.ContextResult
 	encoder := &resultEncoder{}
 	batch, err := staged(ctx, rec, "encode", func(ctx context.Context) (batch eventlog.Batch, err error) {
-		if res, err = e.result(ctx, rec, f); err != nil {
+		if res, err = c.result(ctx, rec, f); err != nil {
 			return batch, err
 		}
-		return e.batch(rec, f, res, encoder)
+		return c.batch(rec, f, res, encoder)
 	})
 	if err != nil {
 		return Outcome{}, err
 	}
 	appended, err := staged(ctx, rec, "log", func(ctx context.Context) ([]eventlog.Outcome, error) {
-		return e.appendEntries(ctx, batch)
+		return c.appendEntries(ctx, batch)
 	})
 	if err != nil {
 		return Outcome{}, err
@@ -59,7 +74,7 @@ func (e *Engine) commit(ctx context.Context, rec *Recorder, f final) (Outcome, e
 	p.Positions = schemas.Positions{Pack: appended[0].Position, Drop: appended[1].Position, Decision: appended[2].Position}
 	if f.req.Options.IncludeProofs && p.Positions.Pack > 0 {
 		p.Proof, err = staged(ctx, rec, "prove", func(ctx context.Context) (*schemas.PackProof, error) {
-			return e.prove(ctx, f.req.Scope, p.Positions.Pack)
+			return c.prove(ctx, f.req.Scope, p.Positions.Pack)
 		})
 		if err != nil {
 			return Outcome{}, unstored(ctx, "the pack could not be proved")
@@ -92,8 +107,8 @@ const requestDrafts = 3
 
 // appendEntries writes the entries of a request. Its own must be new; a summary may be there
 // already. A tenant of which nothing was ever recorded has no log: there, nothing is written.
-func (e *Engine) appendEntries(ctx context.Context, batch eventlog.Batch) ([]eventlog.Outcome, error) {
-	out, err := e.cfg.Log.Append(ctx, batch)
+func (c *Committing) appendEntries(ctx context.Context, batch eventlog.Batch) ([]eventlog.Outcome, error) {
+	out, err := c.log.Append(ctx, batch)
 	failed := err != nil || len(out) != len(batch.Drafts)
 	for i := 0; !failed && i < requestDrafts; i++ {
 		failed = out[i].Status != eventlog.Appended && out[i].Status != eventlog.Absent
@@ -109,16 +124,16 @@ func unstored(ctx context.Context, message string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return storageError(message)
+	return StorageError(message)
 }
 
 // prove returns the signed head and the proof that it covers position.
-func (e *Engine) prove(ctx context.Context, s scope.Scope, position int64) (*schemas.PackProof, error) {
-	head, err := e.cfg.Prover.SignedHead(ctx, s)
+func (c *Committing) prove(ctx context.Context, s scope.Scope, position int64) (*schemas.PackProof, error) {
+	head, err := c.Prover.SignedHead(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	inclusion, err := e.cfg.Prover.ProveInclusion(ctx, s, position, head.Size)
+	inclusion, err := c.Prover.ProveInclusion(ctx, s, position, head.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +141,8 @@ func (e *Engine) prove(ctx context.Context, s scope.Scope, position int64) (*sch
 }
 
 // batch makes the log entries of a request and leaves the encodings of the result in enc.
-func (e *Engine) batch(rec *Recorder, f final, res *schemas.ContextResult, enc *resultEncoder) (eventlog.Batch, error) {
-	report, decision, hash := f.report.Full, f.ranked.Decision.Logged, f.ranked.Decision.Hash
+func (c *Committing) batch(rec *Recorder, f final, res *schemas.ContextResult, enc *resultEncoder) (eventlog.Batch, error) {
+	report, decision, hash := f.report.Full, f.ranked.Decision.Logged, f.ranked.Decision.hash
 	var dropped, decided []byte
 	alike := len(f.ranked.Decision.Denied) == 0 && !f.req.Options.IncludeScores // the requester's report and the log's
 	join := parallel.Start(func() (err error) {
@@ -145,7 +160,7 @@ func (e *Engine) batch(rec *Recorder, f final, res *schemas.ContextResult, enc *
 		return nil
 	})
 	defer join()
-	attachment, err := enc.seal(res, idsOf(f.ranked.Candidates, f.packed.Shown))
+	attachment, err := enc.seal(res, IDsOf(f.ranked.Candidates, f.packed.Shown))
 	if err != nil {
 		err = fmt.Errorf("encode result: %w", err)
 	}
@@ -163,8 +178,10 @@ func (e *Engine) batch(rec *Recorder, f final, res *schemas.ContextResult, enc *
 		newDraft(rec, f.req, schemas.TypePolicyDecided, decision.ID, decided),
 	}}
 	for i := range f.packed.Summaries {
-		if d := &f.packed.Summaries[i].Draft; d.Type != "" {
-			out.Drafts = append(out.Drafts, *d)
+		if s := &f.packed.Summaries[i]; s.Item != nil {
+			d := newDraft(nil, f.req, schemas.TypeMemoryRecorded, s.ID, nil) // without the request's span: the same summary again is the same event
+			d.Subject, d.Time, d.Source, d.Item = s.ID, s.At, schemas.SourceCompaction, eventlog.Derive(s.Sources, s.Item)
+			out.Drafts = append(out.Drafts, d)
 		}
 	}
 	out.Quiet = len(out.Drafts) == requestDrafts
@@ -184,4 +201,13 @@ func newDraft(rec *Recorder, req Request, eventType, id string, data []byte) eve
 		Tenant: req.Scope.Tenant(), Agent: agent, Type: eventType, Source: Source, ID: id, Subject: req.ID,
 		Time: req.Times.Ranking, Data: data, Extensions: ext,
 	}
+}
+
+// IDsOf returns the ids of the candidates at the indexes.
+func IDsOf(cs []candidate.Candidate, at []int) []string {
+	ids := make([]string, len(at))
+	for n, i := range at {
+		ids[n] = cs[i].ID
+	}
+	return ids
 }

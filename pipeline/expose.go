@@ -11,10 +11,10 @@ import (
 	"satchel/schemas"
 )
 
-// expose builds the reply of each shown candidate field by field, from a list of fields that may leave.
-func (e *Engine) expose(
-	ctx context.Context, rec *Recorder, req Request, ranked Ranked, packed Packed,
-) ([]isolation.Exposed, error) {
+type exposing struct{ handles *isolation.Sealer }
+
+// fields builds the reply of each shown candidate field by field, from a list of fields that may leave.
+func (e *exposing) fields(ctx context.Context, rec *Recorder, req Request, ranked Ranked, packed Packed) ([]isolation.Exposed, error) {
 	o := isolation.Options{
 		Scores: req.Options.IncludeScores, Query: begins(req.Query, schemas.MaxName), Reranker: ranked.Reranker, Filters: filterNames(req.Options.Query.Filters),
 	}
@@ -26,10 +26,10 @@ func (e *Engine) expose(
 			if out[n], err = isolation.Expose(c, o); err != nil {
 				return nil, fmt.Errorf("isolate pack: %w", err)
 			}
-			if e.cfg.Handles == nil {
+			if e.handles == nil {
 				continue
 			}
-			if out[n].Result.Metadata.Artifact, err = isolation.Sandbox(c, req.Scope, e.cfg.Handles); err != nil {
+			if out[n].Result.Metadata.Artifact, err = isolation.Sandbox(c, req.Scope, e.handles); err != nil {
 				return nil, fmt.Errorf("isolate pack: %w", err)
 			}
 		}

@@ -1,16 +1,20 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
-	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
-	"satchel/pipeline/model"
+	"satchel/pipeline/language"
 	"satchel/pipeline/pack"
+	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/defend"
-	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/selection/retrieve"
 	"satchel/schemas"
 )
 
@@ -21,128 +25,132 @@ type Packed struct {
 	Causal      *schemas.CausalGraph
 	Compacted   bool      // extracts may stand for items
 	Summaries   []Summary // of a compaction
-	Hits        hits      // of a search or a build
-	Next        string    // of a list of items: where it goes on
-	Build       built     // of a build
-	Assembly    assembled // of an assembly
 	Notes       Notes
 }
 
 // Summary is a summary that a compaction made.
 type Summary struct {
 	compaction.Summary
-	Draft eventlog.Draft // its log entry; without a type it is not kept
+	Sources []string  // ids of the items that it was made of
+	Item    []byte    // as JSON; nil: it is not kept
+	At      time.Time // of the item
 }
 
-// fill has the operation make its text. A model writes the TL;DR of it where the spec says so.
-func (e *Engine) fill(
-	ctx context.Context, rec *Recorder, op operation, req Request, plan Plan, ranked Ranked,
-) (Packed, error) {
+// makeText has the operation make its text, and says why it is empty where it is.
+func makeText(ctx context.Context, rec *Recorder, op Operation, req Request, plan Plan, ranked Ranked) (Packed, error) {
 	packed, err := staged(ctx, rec, "pack", func(ctx context.Context) (Packed, error) {
-		return op.pack(ctx, req, plan, ranked)
+		return op.Pack(ctx, req, plan, ranked)
 	})
 	if err != nil {
 		return Packed{}, err
 	}
 	packed.Notes = packed.Notes.With(defend.WarnInjected(ranked.Candidates, packed.Shown)...).With(explainEmpty(req, plan, ranked, packed)...)
-	if !op.spec().Summarize {
+	summarize := op.Spec().Summarize
+	if summarize == nil {
 		return packed, nil
 	}
 	return staged(ctx, rec, "summarize", func(ctx context.Context) (Packed, error) {
-		return e.abstract(ctx, req, ranked, packed)
+		return summarize(ctx, req, ranked, packed)
 	})
 }
 
-// abstract has a model write the TL;DR, where there is one. When that fails, the extractive
-// TL;DR stays, with a note.
-func (e *Engine) abstract(ctx context.Context, req Request, ranked Ranked, packed Packed) (Packed, error) {
-	if e.cfg.Summarizer == nil || len(packed.Shown) == 0 || ranked.doubtful() {
-		return packed, nil
-	}
-	tldr, err := e.cfg.Summarizer.Summarize(ctx, req.Query, ranked.Candidates, packed.Shown)
-	switch {
-	case err == nil:
-		packed.TLDR = tldr
-	case ctx.Err() != nil:
-		return Packed{}, ctx.Err()
-	case errors.Is(err, pack.ErrCitation):
-		packed.Notes = packed.Notes.With("tldr: the model's summary did not hold against what it cites; it is extractive")
-	case errors.Is(err, model.ErrRefused):
-		packed.Notes = packed.Notes.With("tldr: the model refused; it is extractive")
-	default:
-		packed.Notes = packed.Notes.With("tldr: the model gave no answer; it is extractive")
-	}
-	return packed, nil
-}
-
-// newPacked begins the output of an operation that does not use the pack builder.
-func newPacked(notes Notes) Packed {
-	tldr := schemas.TLDR{Citations: []string{}}
-	return Packed{Pack: pack.Pack{TLDR: tldr}, Affordances: []schemas.Affordance{}, Notes: notes}
-}
-
-// markShown drops the candidates that are kept and not shown. Of versions of a statement the newest that is shown
-// stands for the older ones.
-func markShown(cs []candidate.Candidate, shown []int, why schemas.DropReason) {
-	taken := make(map[int]bool, len(shown))
-	for _, i := range shown {
-		taken[i] = true
-	}
-	newest, _ := pack.Versions(cs)
-	for i := range cs {
-		if !taken[i] && cs[i].Kept() {
-			cs[i].Drop = why
-			if of := newest[i]; of >= 0 && taken[of] {
-				cs[i].Drop, cs[i].Detail, cs[i].Of = schemas.DropNewer, "by "+cs[of].ID, cs[of].ID
-			}
-		}
-		if cs[i].Tokens == 0 {
-			cs[i].Tokens = cmp.Or(cs[i].ContentTokens, len(cs[i].Content.Text())/4)
-		}
-	}
-}
-
-// sectionsOf groups the shown candidates as packs do, by the kind table.
-func sectionsOf(cs []candidate.Candidate, shown []int, budget int, reason string) []pack.Section {
-	var out []pack.Section
-	for _, kind := range []schemas.SectionType{schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory} {
-		sec := pack.Section{Type: kind, Budget: budget, Reason: reason}
-		for _, i := range shown {
-			if sectionOf(cs[i].Kind) == kind {
-				sec.Items = append(sec.Items, i)
-				sec.Tokens += cs[i].Tokens
-			}
-		}
-		if len(sec.Items) > 0 {
-			out = append(out, sec)
-		}
-	}
-	return out
-}
-
-func sectionOf(k schemas.Kind) schemas.SectionType {
-	if info, ok := k.Info(); ok {
-		return info.Section
-	}
-	return schemas.SectionMemory
-}
-
-// denials counts, for an auditor, what policy denied, by reason.
-func denials(req Request, ranked Ranked) map[string]int {
+// Denials counts, for an auditor, what policy denied, by reason.
+func (r *Ranked) Denials(s scope.Scope) map[string]int {
 	denied := map[string]int{}
-	if isAuditor(req.Scope) {
-		for _, d := range ranked.Decision.Denied {
+	if isAuditor(s) {
+		for _, d := range r.Decision.Denied {
 			denied[d.Reason]++
 		}
 	}
 	return denied
 }
 
-// idsOf returns the ids of the candidates at the indexes.
-func idsOf(cs []candidate.Candidate, at []int) []string {
-	ids := make([]string, len(at))
-	for n, i := range at {
-		ids[n] = cs[i].ID
+const nothingToSearchBy = "the question has nothing to search by, only signs, emoji or words that are in every text: " +
+	"ask with a word of what is looked for"
+
+// explainEmpty notes why a pack shows no item.
+func explainEmpty(req Request, plan Plan, ranked Ranked, packed Packed) Notes {
+	switch {
+	case len(packed.Shown) > 0:
+		return nil
+	case len(ranked.Candidates) == 0:
+		return Notes{whyNothingFound(req, plan, ranked)}
 	}
-	return ids
+	return Notes{whyNothingShown(req, ranked, packed)}
+}
+
+// whyNothingFound says why there is no candidate. Where the client filters, it says the same
+// whether items are hidden or not there.
+func whyNothingFound(req Request, plan Plan, ranked Ranked) string {
+	passes := "this principal may see"
+	if plan.Narrowing.Filtered {
+		passes = "passes the filters and that " + passes
+	}
+	if req.Options.AsOf > 0 || !req.Options.AsOfTime.IsZero() {
+		passes = "had been recorded by then and that " + passes
+	}
+	if denied := ranked.Denials(req.Scope); len(denied) > 0 {
+		return "policy denied everything that was found: " + counts(denied)
+	}
+	asked, trace := ranked.Sources, plan.Relevance
+	byWordsAlone := req.Query != "" && slices.Contains(asked, retrieve.NameKeyword) &&
+		!slices.Contains(asked, retrieve.NameVector) && !slices.Contains(asked, retrieve.NameRecency)
+	switch {
+	case req.Greets():
+		return "the text greets, thanks or says yes or no, and asks nothing: nothing was looked for"
+	case trace != nil && trace.TotalIncluded == 0:
+		return "relevance left out every source: ask in another mode, or without relevance"
+	case byWordsAlone && wordless(req.Query):
+		return nothingToSearchBy
+	case trace != nil && leftOut(trace):
+		return "relevance left out every source but " + strings.Join(trace.Included, ", ") +
+			", and of these nothing was found that " + passes + ": ask in another mode, or without relevance"
+	case byWordsAlone:
+		return "nothing that " + passes + " has a word of the question"
+	}
+	return "nothing was found that " + passes
+}
+
+// wordless reports whether there is a question and no word in it that can be looked for.
+func wordless(query string) bool { return query != "" && len(language.Analyze(query)) == 0 }
+
+// leftOut reports whether relevance left out a node.
+func leftOut(trace *schemas.RelevanceTrace) bool {
+	return slices.ContainsFunc(slices.Concat(trace.ExcludedHard, trace.ExcludedSoft), func(node string) bool {
+		return !slices.Contains(trace.Included, node)
+	})
+}
+
+// whyNothingShown says why no candidate is in the pack.
+func whyNothingShown(req Request, ranked Ranked, packed Packed) string {
+	cs := ranked.Candidates
+	best, dropped := 0.0, map[string]int{}
+	for i := range cs {
+		best = max(best, cs[i].Score)
+		if !cs[i].Kept() {
+			dropped[string(cs[i].Drop)]++
+		}
+	}
+	small, twice := dropped[string(schemas.DropBudget)], dropped[string(schemas.DropDuplicate)]
+	switch {
+	case packed.Least > req.Limits.Tokens:
+		return fmt.Sprintf("budget: %d is too small for any item that was found; the smallest takes %d tokens whole", req.Limits.Tokens, packed.Least)
+	case small > 0 && small+twice == len(cs):
+		return fmt.Sprintf("budget: %d is too small for any of the %d items that were found; see the drop report", req.Limits.Tokens, len(cs))
+	case wordless(req.Query) && dropped[string(schemas.DropOffTopic)] == len(cs):
+		return nothingToSearchBy
+	case dropped[string(schemas.DropScore)] > 0 && best < req.Limits.MinScore:
+		return fmt.Sprintf("all that was found scores less than min_score %g, the best %.3f; see the drop report",
+			req.Limits.MinScore, best)
+	}
+	return fmt.Sprintf("nothing that was found fits: %s; see the drop report", counts(dropped))
+}
+
+// counts says reasons and their counts in words, in a fixed order.
+func counts(by map[string]int) string {
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, reason+" "+strconv.Itoa(by[reason]))
+	}
+	return strings.Join(parts, ", ")
 }

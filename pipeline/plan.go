@@ -19,8 +19,7 @@ type Plan struct {
 	Narrowing Narrowing
 	Exclude   []string                // ids to search as if they were not there: policy denies them
 	Relevance *schemas.RelevanceTrace // nil: the client asked for everything
-	Given     given
-	Previous  []candidate.Version // of the session's last pack, where this one keeps its order
+	Tokens    int                     // that the text may take
 	AsOf      int64
 	// ShownWhole is the query's of the same name: set for a principal who holds a role.
 	ShownWhole func(context.Context, []schemas.Record) []string
@@ -42,11 +41,11 @@ type Narrowing struct {
 	MinMatches int  // how many items must satisfy the filters; 0: the nearest alone are tried
 }
 
-// isSet reports whether the client narrows at all.
-func (n Narrowing) isSet() bool { return n.Filtered || n.MinMatches > 0 }
+// IsSet reports whether the client narrows at all.
+func (n Narrowing) IsSet() bool { return n.Filtered || n.MinMatches > 0 }
 
-// query is the plan's query under a filter of the operation.
-func (p *Plan) query(asked schemas.Filter) selection.Query {
+// Narrow is the plan's query under a filter of the operation.
+func (p *Plan) Narrow(asked schemas.Filter) selection.Query {
 	q := p.Query
 	q.Filter, q.Population, q.Exclude = asked.And(p.Pushdown.Filter), p.Pushdown.Population, p.Exclude
 	q.ShownWhole, q.StandsFor = p.ShownWhole, p.StandsFor
@@ -62,25 +61,28 @@ func (p Plan) without(denied []candidate.Denied) Plan {
 	return p
 }
 
-// newPlan makes the plan that every operation begins with: the filter of the policy.
-func (e *Engine) newPlan(ctx context.Context, req Request, snap Snapshot) (Plan, error) {
-	filter, err := e.cfg.PDP.Filter(ctx, req.Scope, selection.ActionRead)
+// Planning makes plans.
+type Planning struct{ judge *Judging }
+
+// Begin makes the plan that every operation begins with: the filter of the policy.
+func (p *Planning) Begin(ctx context.Context, req Request, snap Snapshot) (Plan, error) {
+	filter, err := p.judge.PDP.Filter(ctx, req.Scope, selection.ActionRead)
 	if err != nil {
-		return Plan{}, policyDown(ctx, err)
+		return Plan{}, PolicyDown(ctx, err)
 	}
-	plan := Plan{Asked: schemas.MatchAll(), Pushdown: Pushdown{Filter: filter, Population: filter}, AsOf: snap.AsOf, StandsFor: e.defenses.MayStandFor, Notes: snap.Notes}
+	plan := Plan{Asked: schemas.MatchAll(), Pushdown: Pushdown{Filter: filter, Population: filter}, AsOf: snap.AsOf, StandsFor: p.judge.defenses.MayStandFor, Tokens: req.Limits.Tokens, Notes: snap.Notes}
 	who := req.Scope.Principal()
 	if len(who.Roles) > 0 {
-		plan.ShownWhole = (&visibility{e, req}).ShownWhole
+		plan.ShownWhole = p.judge.Visibility(req).ShownWhole
 	}
 	if who.Unregistered {
 		plan.Notes = plan.Notes.With(fmt.Sprintf("principal %q is not in the registry of tenant %q and counts as public", who.ID, req.Scope.Tenant()))
 	}
 	if filter.IsNone() {
 		plan.Notes = plan.Notes.With("policy lets this principal see nothing here")
-	} else if x, ok := e.cfg.PDP.(excepting); ok && len(filter.Conds()) == 0 {
+	} else if x, ok := p.judge.PDP.(excepting); ok && len(filter.Conds()) == 0 {
 		if plan.Pushdown.Population, err = x.Unexcepted(ctx, req.Scope, selection.ActionRead); err != nil {
-			return Plan{}, policyDown(ctx, err)
+			return Plan{}, PolicyDown(ctx, err)
 		}
 	}
 	return plan, nil
@@ -89,21 +91,4 @@ func (e *Engine) newPlan(ctx context.Context, req Request, snap Snapshot) (Plan,
 // excepting is a decision point whose filter may be wider than its policy's.
 type excepting interface {
 	Unexcepted(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error)
-}
-
-// ofKinds matches items of the kinds, and nothing when there are none.
-func ofKinds(kinds []schemas.Kind) schemas.Filter {
-	values := make([]string, len(kinds))
-	for i, k := range kinds {
-		values[i] = string(k)
-	}
-	return oneOf(schemas.FieldKind, values)
-}
-
-// oneOf matches items whose field has one of the values, and nothing when there are none.
-func oneOf(field schemas.Field, values []string) schemas.Filter {
-	if len(values) == 0 {
-		return schemas.MatchNone()
-	}
-	return schemas.Where(schemas.Cond{Field: field, Op: schemas.In, Values: values})
 }

@@ -17,7 +17,7 @@ func TestACandidateIsNotUnread(t *testing.T) {
 		return candidate.New(&candidate.Visible{MemoryItem: schemas.MemoryItem{ID: id}}, schemas.Verdict{Allow: true})
 	}
 	before := Ranked{Candidates: []candidate.Candidate{of("a"), of("given")}, Unread: []candidate.Unread{{ID: "b"}, {ID: "given"}, {ID: "c"}}}
-	after := before.withoutRead()
+	after := before.WithoutRead()
 	var ids []string
 	for _, u := range after.Unread {
 		ids = append(ids, u.ID)

@@ -11,9 +11,9 @@ import (
 	"satchel/schemas"
 )
 
-// typed returns the error that a client may see. A typed error stays as it is, and a spent
+// Typed returns the error that a client may see. A typed error stays as it is, and a spent
 // deadline has its code, also where a store said that it failed. Any other error loses its words, which may quote content.
-func typed(ctx context.Context, err error) *schemas.Error {
+func Typed(ctx context.Context, err error) *schemas.Error {
 	var known *schemas.Error
 	switch {
 	case errors.As(err, &known) && (known.Code != schemas.CodeStorage || ctx.Err() == nil):
@@ -24,24 +24,31 @@ func typed(ctx context.Context, err error) *schemas.Error {
 	return &schemas.Error{Code: schemas.CodeSearch, Message: "the request could not be served"}
 }
 
-func invalid(field, message string) error {
+// Invalid is the error of a client's mistake in a field.
+func Invalid(field, message string) error {
 	return &schemas.Error{Code: schemas.CodeValidation, Field: field, Message: message}
 }
 
-func storageError(message string) error {
+// StorageError is the error of a store that did not serve.
+func StorageError(message string) error {
 	return &schemas.Error{Code: schemas.CodeStorage, Message: message}
 }
 
-// noScope is the error of a request without a scope.
-func noScope() error {
+// NoScope is the error of a request without a scope.
+func NoScope() error {
 	return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the request has no scope"}
 }
 
-// refuse writes request.refused for a request that failed in the engine or by policy. A client's
+type refusing struct {
+	log     eventlog.Appender
+	process Process
+}
+
+// entry writes request.refused for a request that failed in the engine or by policy. A client's
 // mistake and a spent deadline are not logged: anyone could fill the log with them. The
 // refusal stands even when it cannot be written.
-func (e *Engine) refuse(ctx context.Context, rec *Recorder, req Request, cause error) *schemas.Error {
-	out, log := typed(ctx, cause), e.cfg.Logger
+func (r *refusing) entry(ctx context.Context, rec *Recorder, req Request, cause error) *schemas.Error {
+	out, log := Typed(ctx, cause), r.process.Logger
 	tenant, id := slog.String("tenant", req.Scope.Tenant()), slog.String("request", req.ID)
 	log.LogAttrs(ctx, slog.LevelWarn, "context request refused", tenant, id, slog.String("code", string(out.Code)))
 	var panicked *parallel.Panic
@@ -58,8 +65,8 @@ func (e *Engine) refuse(ctx context.Context, rec *Recorder, req Request, cause e
 		RequestID: req.ID, Principal: req.Scope.Principal().ID, Code: out.Code, Message: out.Message,
 	})
 	if err == nil {
-		_, err = e.cfg.Log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{
-			newDraft(rec, req, schemas.TypeRequestRefused, e.cfg.IDs(), data),
+		_, err = r.log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{
+			newDraft(rec, req, schemas.TypeRequestRefused, r.process.IDs(), data),
 		}})
 	}
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 func TestASpentDeadlineIsNoFaultOfAStore(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	if got := typed(ctx, storageError("items could not be read")); got.Code != schemas.CodeStorage {
+	if got := Typed(ctx, StorageError("items could not be read")); got.Code != schemas.CodeStorage {
 		t.Errorf("in time it is %s", got.Code)
 	}
 	cancel()
-	if got := typed(ctx, storageError("items could not be read")); got.Code != schemas.CodeDeadlineExceeded {
+	if got := Typed(ctx, StorageError("items could not be read")); got.Code != schemas.CodeDeadlineExceeded {
 		t.Errorf("out of time it is %s", got.Code)
 	}
-	if got := typed(ctx, invalid("/query", "must not be empty")); got.Code != schemas.CodeValidation {
+	if got := Typed(ctx, Invalid("/query", "must not be empty")); got.Code != schemas.CodeValidation {
 		t.Errorf("a mistake of the client's is %s", got.Code)
 	}
 }

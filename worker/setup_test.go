@@ -21,6 +21,7 @@ import (
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
 	"satchel/pipeline/model/static"
+	"satchel/pipeline/op"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
@@ -207,8 +208,10 @@ func (w *world) start(t *testing.T) {
 	}
 	cfg.Projector = worker.NewProjector(cfg)
 	var err error
-	cfg.Engine, err = pipeline.New(pipeline.Config{Log: eventlog.Answers{Log: w.log}, Items: w.items, Keyword: w.keyword, Private: w.private, Vector: w.vector, Graph: w.graph,
-		PDP: cfg.PDP, Embedder: w.embed, Indexed: cfg.Projector, Prover: w.log, Leaves: w.log})
+	cfg.Engine, err = op.New(op.Config{Config: pipeline.Config{
+		Stores: pipeline.Stores{Log: eventlog.Answers{Log: w.log}, Items: w.items, Keyword: w.keyword, Private: w.private, Vector: w.vector, Graph: w.graph, Indexed: cfg.Projector},
+		Policy: pipeline.Policy{PDP: cfg.PDP}, Models: pipeline.Models{Embedder: w.embed}, Proofs: pipeline.Proofs{Prover: w.log, Leaves: w.log},
+	}})
 	must(t, err)
 	if w.engine != nil {
 		cfg.Engine = w.engine

@@ -44,6 +44,8 @@ func level(pkg string) (int, bool) {
 		return 2, true
 	case pkg == "pipeline":
 		return 3, true
+	case pkg == "pipeline/op":
+		return 4, true
 	case pkg == "worker/transport":
 		return 1, true
 	case pkg == "worker/follow", pkg == "worker/metrics":
@@ -77,6 +79,7 @@ func isStage(pkg string) bool {
 // isEarlier reports whether package a comes before package b in their flow, so that b may import a.
 func isEarlier(a, b string) bool {
 	for parent, steps := range map[string][]string{
+		"":                    {"pipeline/op", "worker"},
 		"pipeline/selection/": {"filter", "retrieve", "rank", "defend"},
 		"worker/":             {"authorship", "erasure", "projection", "ingest", "relay", "service"},
 	} {

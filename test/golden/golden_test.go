@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline"
 	"satchel/pipeline/language"
 	"satchel/pipeline/model/static"
+	"satchel/pipeline/op"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
@@ -39,10 +40,10 @@ func must(t testing.TB, err error) {
 }
 
 // open returns an engine over the corpus in real stores.
-func open(t testing.TB, c golden.Corpus) *pipeline.Engine {
+func open(t testing.TB, c golden.Corpus) *op.Operations {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
-	cfg := pipeline.Config{}
+	cfg := op.Config{}
 	ldb, err := sqlite.OpenLog(ctx, sqlite.LogConfig{Path: filepath.Join(dir, "log.db")})
 	must(t, err)
 	log, err := eventlog.New(eventlog.Config{Driver: ldb})
@@ -66,8 +67,8 @@ func open(t testing.TB, c golden.Corpus) *pipeline.Engine {
 	cfg.Items, cfg.Keyword, cfg.Vector, cfg.Graph, cfg.Embedder = items.New(idb), kw, vector.New(vec), graph.New(gdb), embedder
 	cfg.PDP, err = opa.New(ctx, opa.Config{})
 	must(t, err)
-	index(t, &cfg, c.Items)
-	engine, err := pipeline.New(cfg)
+	index(t, &cfg.Config, c.Items)
+	engine, err := op.New(cfg)
 	must(t, err)
 	return engine
 }

@@ -21,7 +21,7 @@ import (
 	"satchel/worker/transport"
 )
 
-// Engine answers context requests; pipeline.Engine is the one there is.
+// Engine answers context requests; op.Operations is the one there is.
 type Engine interface {
 	Reply(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (json.RawMessage, error)
 }

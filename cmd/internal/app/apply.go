@@ -7,12 +7,13 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/pipeline"
 	"satchel/pipeline/model/remote"
+	"satchel/pipeline/op"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/passage"
 )
 
 // applyPack sets what the engine takes of the settings.
-func (a *App) applyPack(cfg *pipeline.Config) error {
+func (a *App) applyPack(cfg *op.Config) error {
 	shares, err := pack.ParseShares(a.PackSettings.Shares)
 	if err != nil {
 		return config.Usagef("CONTEXT_PACK_SHARES: %v", err)
@@ -40,7 +41,7 @@ func (a *App) applyPack(cfg *pipeline.Config) error {
 	return a.openSummarizer(cfg)
 }
 
-func (a *App) openSummarizer(cfg *pipeline.Config) error {
+func (a *App) openSummarizer(cfg *op.Config) error {
 	if a.PackSettings.Summarizer == "" || cfg.TLDR < 0 {
 		return nil
 	}

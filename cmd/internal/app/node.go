@@ -24,6 +24,7 @@ import (
 	"satchel/pipeline/infra/files"
 	"satchel/pipeline/meter"
 	"satchel/pipeline/meter/alert"
+	"satchel/pipeline/op"
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -49,7 +50,7 @@ type Node struct {
 	JetStream  js.JetStream
 	Dead       *jetstream.DeadLetters
 	replies    *jetstream.Replies
-	Engine     *pipeline.Engine
+	Engine     *op.Operations
 	PDP        policies.PDP // with the governed exceptions
 	exceptions *exception.Registry
 	Worker     *worker.Worker
@@ -188,7 +189,7 @@ func (a *App) openWorker(ctx context.Context, n *Node, o NodeOptions) error {
 		return err
 	}
 	engine.Background = n.runInBackground(ctx)
-	if n.Engine, err = pipeline.New(engine); err != nil {
+	if n.Engine, err = op.New(engine); err != nil {
 		return err
 	}
 	cfg.Engine = n.Engine
@@ -204,7 +205,7 @@ func (a *App) openWorker(ctx context.Context, n *Node, o NodeOptions) error {
 	if n.Worker, err = worker.New(cfg); err != nil {
 		return err
 	}
-	if n.artifacts, err = a.openArtifacts(n, &engine, cfg.Artifacts, o); err != nil {
+	if n.artifacts, err = a.openArtifacts(n, &engine.Config, cfg.Artifacts, o); err != nil {
 		return err
 	}
 	if err := a.serve(ctx, n, gate, o); err != nil {
@@ -264,23 +265,30 @@ func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.
 }
 
 // engineConfig is what the engine is made of; it shares stores and projector with the worker.
-func (a *App) engineConfig(n *Node, w *worker.Config, gate *gate, o NodeOptions) (pipeline.Config, error) {
+func (a *App) engineConfig(n *Node, w *worker.Config, gate *gate, o NodeOptions) (op.Config, error) {
 	var log eventlog.Appender = eventlog.Answers{Log: n.Log}
 	if w.Failpoint != nil {
 		log = failingLog{log, w.Failpoint}
 	}
 	zone, err := a.Zone()
 	if err != nil {
-		return pipeline.Config{}, err
+		return op.Config{}, err
 	}
-	cfg := pipeline.Config{Compaction: a.Compaction, Defend: a.Defend(), Log: log, Items: n.Items, Keyword: n.Keyword, Private: n.Private, Vector: n.Vector, Graph: n.Graph,
-		PDP: n.PDP, Registry: n.registry, Embedder: n.Embedder, Tokens: n.Counter, Relevance: gate, Templates: &template.Store{Dir: a.Path("templates")}, Indexed: w.Projector, Prover: n.Log, Leaves: n.Log, Retrieval: a.retrieval(), Zone: zone,
-		Clock: o.Clock, IDs: o.NewID, Logger: n.logger, Tracer: o.telemetry.tracer(), TraceContent: a.TraceContent, Meter: n.meters}
-	n.Encode(&cfg)
-	if err := a.applyRerank(&cfg); err != nil {
+	cfg := op.Config{Config: pipeline.Config{
+		Stores:  pipeline.Stores{Log: log, Items: n.Items, Keyword: n.Keyword, Private: n.Private, Vector: n.Vector, Graph: n.Graph, Indexed: w.Projector},
+		Policy:  pipeline.Policy{PDP: n.PDP, Registry: n.registry},
+		Models:  pipeline.Models{Embedder: n.Embedder, Tokens: n.Counter},
+		Ranking: pipeline.Ranking{Defend: a.Defend()},
+		Proofs:  pipeline.Proofs{Prover: n.Log, Leaves: n.Log},
+		Bounds:  pipeline.Bounds{Retrieval: a.retrieval()},
+		Process: pipeline.Process{Zone: zone, Clock: o.Clock, IDs: o.NewID, Logger: n.logger, Tracer: o.telemetry.tracer(), TraceContent: a.TraceContent, Meter: n.meters},
+	}}
+	cfg.Mode, cfg.Relevance, cfg.Templates = a.Compaction, gate, &template.Store{Dir: a.Path("templates")}
+	n.Encode(&cfg.Config)
+	if err := a.applyRerank(&cfg.Config); err != nil {
 		return cfg, err
 	}
-	if err := a.openIsolation(n, &cfg, o); err != nil {
+	if err := a.openIsolation(n, &cfg.Config, o); err != nil {
 		return cfg, err
 	}
 	notes, err := a.rank(&cfg)
@@ -411,7 +419,7 @@ func (s *Stores) Counter(model string) token.Counter {
 }
 
 // endpoints are the subjects the service answers.
-func endpoints(v *service.Service, d *service.Artifacts, e *pipeline.Engine, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
+func endpoints(v *service.Service, d *service.Artifacts, e *op.Operations, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
 	answers := operations(v, e)
 	type handler = func(ctx context.Context, tenant string, body []byte) (any, error)
 	list := []struct {

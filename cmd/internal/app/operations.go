@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"satchel/pipeline"
+	"satchel/pipeline/op"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 	"satchel/worker/service"
@@ -39,7 +39,7 @@ func handlerOf[R any, P validated[R], O any](v *service.Service, who func(*R) (*
 }
 
 // operations are the engine's answers by the verb of ctx.v1.<tenant>.<verb>.
-func operations(v *service.Service, e *pipeline.Engine) map[string]handler {
+func operations(v *service.Service, e *op.Operations) map[string]handler {
 	return map[string]handler{
 		"search":    handlerOf(v, func(r *schemas.SearchRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Search),
 		"build":     handlerOf(v, func(r *schemas.BuildRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Build),

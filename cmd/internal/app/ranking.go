@@ -13,6 +13,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/pipeline"
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/op"
 	"satchel/pipeline/selection/rank"
 )
 
@@ -36,7 +37,7 @@ type rankingFile struct {
 type ranking struct {
 	Profiles []rank.Profile
 	Tenants  map[string]string
-	Rankers  []pipeline.Ranker
+	Rankers  []op.Ranker
 	Notes    []string
 }
 
@@ -93,7 +94,7 @@ func (r *ranking) read(path string, known map[string]rank.Profile) error {
 	r.Tenants = f.Tenants
 	for _, name := range slices.Sorted(maps.Keys(f.Rankers)) {
 		w := f.Rankers[name]
-		own := pipeline.Ranker{Name: name, Similarity: w.Similarity, Recency: w.Recency, Confidence: w.Confidence}
+		own := op.Ranker{Name: name, Similarity: w.Similarity, Recency: w.Recency, Confidence: w.Confidence}
 		if err := own.Validate(); err != nil {
 			return config.Usagef("ranking profiles %s: %v", path, err)
 		}
@@ -151,7 +152,7 @@ func (a *App) override() (rank.Override, error) {
 }
 
 // rank sets how an engine ranks and what it gives.
-func (a *App) rank(cfg *pipeline.Config) ([]string, error) {
+func (a *App) rank(cfg *op.Config) ([]string, error) {
 	r, err := a.Rankings()
 	if err != nil {
 		return nil, err

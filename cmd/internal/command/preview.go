@@ -7,7 +7,7 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline"
+	"satchel/pipeline/op"
 	"satchel/schemas"
 )
 
@@ -80,7 +80,7 @@ func previewEmpty(ctx context.Context, a *app.App, empty, truncated bool) error 
 
 // rankedBy is a ranker's name and, of a built-in one that weighs several things, its weights.
 func rankedBy(name string) string {
-	for _, r := range pipeline.Rankers() {
+	for _, r := range op.Rankers() {
 		if r.Name == name && max(r.Similarity, r.Recency, r.Confidence) < 1 {
 			return fmt.Sprintf("%s (similarity %g, recency %g, confidence %g)", name, r.Similarity, r.Recency, r.Confidence)
 		}

@@ -14,6 +14,7 @@ import (
 	"satchel/pipeline"
 	"satchel/pipeline/isolation/roles"
 	"satchel/pipeline/model/static"
+	"satchel/pipeline/op"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
@@ -74,8 +75,10 @@ func open(t testing.TB, change func(*roles.Config)) *world {
 	pdp := builtin(t)
 	cfg := worker.Config{Log: w.log, Stores: stores, Embedder: embedder, Writer: writer, PDP: pdp, Loopback: true}
 	cfg.Projector = worker.NewProjector(cfg)
-	engine, err := pipeline.New(pipeline.Config{Log: w.log, Items: stores.Items, Keyword: stores.Keyword, Vector: stores.Vector, Graph: stores.Graph,
-		PDP: pdp, Embedder: embedder, Indexed: cfg.Projector})
+	engine, err := op.New(op.Config{Config: pipeline.Config{
+		Stores: pipeline.Stores{Log: w.log, Items: stores.Items, Keyword: stores.Keyword, Vector: stores.Vector, Graph: stores.Graph, Indexed: cfg.Projector},
+		Policy: pipeline.Policy{PDP: pdp}, Models: pipeline.Models{Embedder: embedder},
+	}})
 	must(t, err)
 	cfg.Engine = engine
 	w.worker, err = worker.New(cfg)

@@ -10,6 +10,7 @@ import (
 	"satchel/cmd/internal/lab/measure"
 	"satchel/pipeline"
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/op"
 	"satchel/pipeline/selection/rank"
 	"satchel/schemas"
 )
@@ -60,7 +61,7 @@ func ablations() []variant {
 }
 
 // engineFor returns an engine over the node's stores that ranks as v says.
-func engineFor(n *app.Node, v variant) (*pipeline.Engine, error) {
+func engineFor(n *app.Node, v variant) (*op.Operations, error) {
 	w := rank.DefaultWeights()
 	if v.weigh != nil {
 		v.weigh(&w)
@@ -78,12 +79,15 @@ func engineFor(n *app.Node, v variant) (*pipeline.Engine, error) {
 			profiles = append(profiles, p)
 		}
 	}
-	cfg := pipeline.Config{Profiles: profiles, Log: n.Log, Items: n.Items, Keyword: n.Keyword, Private: n.Private, Vector: n.Vector, Graph: n.Graph,
-		PDP: n.PDP, Embedder: n.Embedder, Tokens: n.Counter, Weights: &w, Disable: v.disable}
+	cfg := op.Config{Config: pipeline.Config{
+		Stores: pipeline.Stores{Log: n.Log, Items: n.Items, Keyword: n.Keyword, Private: n.Private, Vector: n.Vector, Graph: n.Graph},
+		Policy: pipeline.Policy{PDP: n.PDP}, Models: pipeline.Models{Embedder: n.Embedder, Tokens: n.Counter},
+		Ranking: pipeline.Ranking{Weights: &w, Disable: v.disable, Profiles: profiles},
+	}}
 	if v.query == schemas.QueryHybrid {
-		n.Encode(&cfg)
+		n.Encode(&cfg.Config)
 	}
-	return pipeline.New(cfg)
+	return op.New(cfg)
 }
 
 // compare ranks every query of the set by every variant.

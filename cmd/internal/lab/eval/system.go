@@ -11,7 +11,7 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/lab/measure"
 	"satchel/emitters"
-	"satchel/pipeline"
+	"satchel/pipeline/op"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
@@ -20,7 +20,7 @@ import (
 // replaced on the way in and put back on the way out.
 type system struct {
 	n       *app.Node
-	engine  *pipeline.Engine
+	engine  *op.Operations
 	query   string            // query type
 	ids     map[string]string // safe id → id
 	texts   map[string]string // safe id → text
