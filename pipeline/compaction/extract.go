@@ -1,13 +1,12 @@
 package compaction
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"strings"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction/blob"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -196,26 +195,27 @@ func (r *reader) shorten(p *piece, by token.Counter) bool {
 func (r *reader) pick(p *piece) []candidate.Line {
 	text := p.c.Content.Text()
 	scores := r.scores(p)
-	order := make([]int, len(p.units))
-	cost := make([]float64, len(p.units))
-	for i, u := range p.units {
-		order[i] = i
-		cost[i] = float64(p.before) * float64(u.End-u.Start) / float64(len(text)+1)
+	cost := func(i int) float64 {
+		u := p.units[i]
+		return float64(p.before) * float64(u.End-u.Start) / float64(len(text)+1)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(scores[b]/math.Sqrt(cost[b]+4), scores[a]/math.Sqrt(cost[a]+4))
-	})
 	taken := make([]bool, len(p.units))
-	left := float64(p.target)
+	left, first := float64(p.target), true
 	repeated := map[string]bool{}
-	for n, i := range order {
-		said := text[p.units[i].Start:p.units[i].End]
-		if cost[i] > left && n > 0 || repeated[said] {
-			continue
-		}
-		taken[i], repeated[said] = true, len(p.terms[i]) > 0
-		left -= cost[i] + 1
+	shelf := fill.Shelf{
+		Value: func(i int) float64 { return scores[i] / math.Sqrt(cost(i)+4) },
+		Take: func(i int, _ float64) ([]int, bool) {
+			said := text[p.units[i].Start:p.units[i].End]
+			if (cost(i) <= left || first) && !repeated[said] {
+				taken[i] = true
+				repeated[said] = len(p.terms[i]) > 0
+				left -= cost(i) + 1
+			}
+			first = false
+			return nil, false
+		},
 	}
+	shelf.Fill(fill.All(len(p.units)))
 	r.dropBareHeadings(p, taken)
 	var lines []candidate.Line
 	for i, u := range p.units {

@@ -2,7 +2,6 @@ package compaction
 
 import (
 	"cmp"
-	"container/heap"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -92,10 +92,7 @@ type hierarchy struct {
 
 // runs groups leaves: sessions of one class, each a list of clusters in order of time.
 func (h *hierarchy) runs() [][][]int {
-	order := make([]int, len(h.leaves))
-	for i := range order {
-		order[i] = i
-	}
+	order := fill.All(len(h.leaves))
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := h.leaves[a].Candidate.Visible, h.leaves[b].Candidate.Visible
 		return cmp.Or(cmp.Compare(h.leaves[a].Class, h.leaves[b].Class), cmp.Compare(x.SessionID(), y.SessionID()), x.CreatedAt.Compare(y.CreatedAt),
@@ -255,76 +252,38 @@ const (
 )
 
 // choose picks lines greedily by score and by what they say that no line before has said,
-// against their cost, until limit tokens are taken, and returns them in order. What a
-// line is worth only falls while others are taken, so the best of a heap is worth
-// weighing again only when it comes up.
+// against their cost, until limit tokens are taken, and returns them in order.
 func choose(lines []line, limit int, speakers bool) []int {
 	said := map[uint64]bool{}
-	worth := func(i int) float64 {
-		known := 0
-		for _, t := range lines[i].terms {
-			if said[t] {
-				known++
-			}
-		}
-		again := float64(known) / float64(len(lines[i].terms)+1)
-		return (lines[i].score + .05) * (1 - repeated*again) / math.Sqrt(float64(lines[i].cost)+4)
-	}
-	q := &byWorth{}
-	for i := range lines {
-		q.list = append(q.list, weighed{i, worth(i)})
-	}
-	heap.Init(q)
 	var taken []int
-	for q.Len() > 0 && len(taken) < mostLines {
-		top := &q.list[0]
-		if now := worth(top.line); now < top.worth {
-			top.worth = now
-			heap.Fix(q, 0)
-			continue
-		}
-		i := heap.Pop(q).(weighed).line
-		cost := lines[i].cost
-		if speakers && lines[i].speaker != "" {
-			cost += 2
-		}
-		if cost > limit && len(taken) > 0 {
-			continue
-		}
-		limit -= cost
-		taken = append(taken, i)
-		for _, t := range lines[i].terms {
-			said[t] = true
-		}
+	shelf := fill.Shelf{
+		Value: func(i int) float64 {
+			known := 0
+			for _, t := range lines[i].terms {
+				if said[t] {
+					known++
+				}
+			}
+			again := float64(known) / float64(len(lines[i].terms)+1)
+			return (lines[i].score + .05) * (1 - repeated*again) / math.Sqrt(float64(lines[i].cost)+4)
+		},
+		Take: func(i int, _ float64) ([]int, bool) {
+			cost := lines[i].cost
+			if speakers && lines[i].speaker != "" {
+				cost += 2
+			}
+			if cost > limit && len(taken) > 0 {
+				return nil, false
+			}
+			limit -= cost
+			taken = append(taken, i)
+			for _, t := range lines[i].terms {
+				said[t] = true
+			}
+			return nil, len(taken) == mostLines
+		},
 	}
+	shelf.Fill(fill.All(len(lines)))
 	slices.Sort(taken)
 	return taken
-}
-
-type weighed struct {
-	line  int
-	worth float64
-}
-
-// byWorth is a heap of lines, best first, ties in their order.
-type byWorth struct{ list []weighed }
-
-func (q *byWorth) Len() int { return len(q.list) }
-
-func (q *byWorth) Less(a, b int) bool {
-	x, y := q.list[a], q.list[b]
-	if x.worth != y.worth {
-		return x.worth > y.worth
-	}
-	return x.line < y.line
-}
-
-func (q *byWorth) Swap(a, b int) { q.list[a], q.list[b] = q.list[b], q.list[a] }
-
-func (q *byWorth) Push(x any) { q.list = append(q.list, x.(weighed)) }
-
-func (q *byWorth) Pop() any {
-	last := q.list[len(q.list)-1]
-	q.list = q.list[:len(q.list)-1]
-	return last
 }

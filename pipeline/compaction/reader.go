@@ -74,7 +74,7 @@ func (t *Texts) read(text string, units []schemas.Span) reading {
 	var an language.Analyzer
 	said := map[uint64]float64{}
 	for i, u := range units {
-		r.terms[i] = t.terms(&an, text[u.Start:u.End])
+		r.terms[i] = an.Hashes(t.seed, text[u.Start:u.End])
 		for _, term := range r.terms[i] {
 			said[term]++
 		}
@@ -95,29 +95,6 @@ func (t *Texts) read(text string, units []schemas.Span) reading {
 	return r
 }
 
-// fewTerms are those that are compared with each other faster than looked up.
-const fewTerms = 64
-
-func (t *Texts) terms(an *language.Analyzer, text string) []uint64 {
-	an.Analyze(text)
-	out := make([]uint64, 0, an.Len())
-	known := func(h uint64) bool { return slices.Contains(out, h) }
-	if an.Len() > fewTerms {
-		seen := make(map[uint64]bool, an.Len())
-		known = func(h uint64) bool {
-			was := seen[h]
-			seen[h] = true
-			return was
-		}
-	}
-	for i := range an.Len() {
-		if h := maphash.Bytes(t.seed, an.Term(i)); !known(h) {
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
 // reader scores sentences for a question. It is for one call of Shorten.
 type reader struct {
 	texts *Texts
@@ -131,7 +108,7 @@ func newReader(query string, texts *Texts) *reader {
 		texts = &Texts{seed: maphash.MakeSeed()}
 	}
 	r := &reader{texts: texts, query: map[uint64]int{}}
-	for _, t := range texts.terms(&language.Analyzer{}, query) {
+	for _, t := range new(language.Analyzer).Hashes(texts.seed, query) {
 		r.query[t] = 0
 		r.bits |= 1 << (t % 64)
 	}

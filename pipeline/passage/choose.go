@@ -1,13 +1,12 @@
 package passage
 
 import (
-	"cmp"
-	"container/heap"
 	"math"
 	"slices"
 	"strings"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -119,11 +118,7 @@ const roomForRest = leastCost
 func (k *Ranking) Whole(cs []candidate.Candidate, by token.Counter) {
 	for i, a := range k.items {
 		if a != nil {
-			all := make([]int, len(a.parts))
-			for p := range all {
-				all[p] = p
-			}
-			a.quote(&cs[i], all, by)
+			a.quote(&cs[i], fill.All(len(a.parts)), by)
 		}
 	}
 }
@@ -133,7 +128,6 @@ type choice struct {
 	ranking *Ranking
 	cs      []candidate.Candidate
 	options *Options
-	queue   queue
 	taken   map[int][]int // by candidate: its passages
 	shown   map[int]int   // by candidate: tokens of what is taken
 	at      map[int][]int // by candidate: places in the ranking
@@ -148,67 +142,56 @@ type choice struct {
 
 // run takes what fits.
 func (c *choice) run() {
-	c.queue = c.queue[:0]
-	for i := range c.ranking.list {
-		if !c.done[i] {
-			c.queue = append(c.queue, valued{i, c.value(i)})
-		}
+	shelf := fill.Shelf{Value: c.value, Take: c.take}
+	shelf.Fill(fill.All(len(c.ranking.list)))
+}
+
+// take takes a passage if it fits. The others of an item are cheaper once its first is taken.
+func (c *choice) take(i int, value float64) (risen []int, full bool) {
+	p := c.ranking.list[i]
+	kind := c.cs[p.at].Kind
+	switch {
+	case c.done[i]:
+		return nil, false
+	case c.spent+leastCost > c.options.Budget:
+		return nil, true
+	case c.isPast(i, value, kind):
+		c.far[p.at] = len(c.taken[p.at]) == 0
+		return nil, false
 	}
-	heap.Init(&c.queue)
-	for len(c.queue) > 0 {
-		top := heap.Pop(&c.queue).(valued)
-		if c.done[top.place] {
-			continue
-		}
-		if now := c.value(top.place); top.value-now > 1e-9 { // its item is more crowded by now
-			heap.Push(&c.queue, valued{top.place, now})
-			continue
-		}
-		if c.spent+leastCost > c.options.Budget {
-			return
-		}
-		p := c.ranking.list[top.place]
-		if c.isPast(top, c.cs[p.at].Kind) {
-			c.far[p.at] = len(c.taken[p.at]) == 0
-			continue
-		}
-		left := c.left(c.cs[p.at].Kind)
-		if leastShare*float64(c.estimate(top.place)) > float64(left) {
-			continue
-		}
-		first := len(c.taken[p.at]) == 0
-		cost := c.measure(p) - c.shown[p.at]
-		if cost > left || !first && c.crowds(p.at, cost) {
-			continue
-		}
-		if first && c.options.Items > 0 && len(c.taken) >= c.options.Items {
-			continue
-		}
-		c.done[top.place] = true
-		c.taken[p.at] = append(c.taken[p.at], p.part)
-		c.shown[p.at] += cost
-		c.spent += cost
-		c.used[c.cs[p.at].Kind] += cost
-		if first { // the others of the item are cheaper now
-			for _, i := range c.at[p.at] {
-				if !c.done[i] {
-					heap.Push(&c.queue, valued{i, c.value(i)})
-				}
-			}
-		}
+	left, first := c.left(kind), len(c.taken[p.at]) == 0
+	if leastShare*float64(c.estimate(i)) > float64(left) {
+		return nil, false
 	}
+	cost := c.measure(p) - c.shown[p.at]
+	if cost > left || !first && c.crowds(p.at, cost) {
+		return nil, false
+	}
+	if first && c.options.Items > 0 && len(c.taken) >= c.options.Items {
+		return nil, false
+	}
+	c.done[i] = true
+	c.taken[p.at] = append(c.taken[p.at], p.part)
+	c.shown[p.at] += cost
+	c.spent += cost
+	c.used[kind] += cost
+	if first {
+		risen = c.at[p.at]
+	}
+	return risen, false
 }
 
 // isPast reports whether a passage is worth too little for its tokens beside the best.
-func (c *choice) isPast(v valued, kind schemas.Kind) bool {
+func (c *choice) isPast(i int, value float64, kind schemas.Kind) bool {
 	if len(c.options.Floors) == 0 {
 		kind = ""
 	}
 	best, known := c.best[kind]
 	if !known {
-		c.best[kind], best = v.value, v.value
+		best = value
+		c.best[kind] = value
 	}
-	return c.options.Farther > 0 && v.value < best-c.options.Farther && c.ranking.list[v.place].score > unscored
+	return c.options.Farther > 0 && value < best-c.options.Farther && c.ranking.list[i].score > unscored
 }
 
 // crowds reports whether an item would take more than its part beside others.
@@ -276,27 +259,6 @@ func (c *choice) measure(p scored) int {
 	}
 	c.ranking.items[p.at].put(&shown, []int{p.part})
 	return c.shown[p.at] + c.options.Measure(&shown)
-}
-
-// valued is a place in the ranking and what it was worth when it was queued.
-type valued struct {
-	place int
-	value float64
-}
-
-// queue is a heap, best first.
-type queue []valued
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(q[j].value, q[i].value), cmp.Compare(q[i].place, q[j].place)) < 0
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(valued)) }
-func (q *queue) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
 }
 
 // signed is how many bytes of a content are looked at for its signature.

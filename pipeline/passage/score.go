@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
@@ -399,10 +400,7 @@ func (w *scoring) feedback(groups []group, cues []float64) []group {
 
 // best returns the best passages by score and cues.
 func (w *scoring) best(cues []float64, n int) []int {
-	order := make([]int, len(w.ranking.list))
-	for i := range order {
-		order[i] = i
-	}
+	order := fill.All(len(w.ranking.list))
 	slices.SortStableFunc(order, func(x, y int) int {
 		return cmp.Compare(w.ranking.list[y].score+cues[y], w.ranking.list[x].score+cues[x])
 	})

@@ -58,7 +58,8 @@ func Show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item
 
 func show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item {
 	redacted := r.Verdict.Redact
-	it := Item{ID: r.ID, Source: name(Of(r.Kind)), Metadata: map[string]any{"id": r.ID}}
+	_, source, _ := describe(Of(r.Kind))
+	it := Item{ID: r.ID, Source: source, Metadata: map[string]any{"id": r.ID}}
 	it.note = "*(truncated, full " + it.Source + " ID: " + label(r.ID)
 	if uri := label(r.Provenance.SourceURI); uri != "" && !redacted {
 		it.note += ", source: " + emphasised(uri)
