@@ -263,12 +263,14 @@ func headingDepth(text string) int {
 	return depth
 }
 
-// RestoreWhole puts the whole back in the place of a candidate's extract.
-func RestoreWhole(c *candidate.Candidate) {
-	if c.Extract == nil {
-		return
+// RestoreWhole puts the whole back in the place of a candidate's extract, and reports whether it had one.
+func RestoreWhole(c *candidate.Candidate) bool {
+	x := c.Extract
+	if x == nil {
+		return false
 	}
-	c.Content, c.ContentTokens, c.Extract = c.Extract.Whole, c.Extract.Stored, nil
+	c.Content, c.ContentTokens, c.Extract = x.Whole, x.Stored, nil
+	return true
 }
 
 // RestoreUnshown gives the candidates that are not shown their whole content back, so that what

@@ -57,7 +57,7 @@ const (
 // the characters. A session's summary takes at most budget tokens. Sentences are taken
 // by relevance to the query and by what they say that is not said yet.
 func Summarise(leaves []Source, query string, budget int, by token.Counter) []Summary {
-	h := &hierarchy{leaves: leaves, by: by, r: newReader(query, nil), taken: map[schemas.SpanRef]line{}}
+	h := &hierarchy{leaves: leaves, by: by, r: newReader(query, nil)}
 	h.pieces = make([]piece, len(leaves))
 	for i := range leaves {
 		c := *leaves[i].Candidate
@@ -87,7 +87,6 @@ type hierarchy struct {
 	r      *reader
 	by     token.Counter
 	out    []Summary
-	taken  map[schemas.SpanRef]line // by where a summary has them
 }
 
 // runs groups leaves: sessions of one class, each a list of clusters in order of time.
@@ -141,11 +140,7 @@ func (h *hierarchy) cluster(leaves []int) []line {
 	if len(leaves) < 2 {
 		return lines
 	}
-	at, ok := h.add(schemas.SummaryOfCluster, h.leaves[leaves[0]].Candidate.SessionID(), lines, int(clusterPart*float64(total)))
-	if !ok {
-		return lines
-	}
-	return h.below(at)
+	return h.add(schemas.SummaryOfCluster, h.leaves[leaves[0]].Candidate.SessionID(), lines, int(clusterPart*float64(total)))
 }
 
 // item returns the lines of an item: its sentences, or those of its summary when it is
@@ -163,34 +158,19 @@ func (h *hierarchy) item(i int) []line {
 	if p.before < longItem || len(lines) < 3 && p.lines == nil {
 		return lines
 	}
-	at, ok := h.add(schemas.SummaryOfItem, r.SessionID(), lines, int(itemPart*float64(p.before)))
-	if !ok {
-		return lines
-	}
-	return h.below(at)
+	return h.add(schemas.SummaryOfItem, r.SessionID(), lines, int(itemPart*float64(p.before)))
 }
 
-// below returns the lines of a summary as the level above may take them.
-func (h *hierarchy) below(at int) []line {
-	s := &h.out[at]
-	out := make([]line, len(s.Lines))
-	for i, l := range s.Lines {
-		out[i] = h.taken[schemas.SpanRef{ItemID: s.ID, Span: l.Span}]
-	}
-	return out
-}
-
-// add makes a summary of the best lines that take at most limit tokens, in their order;
-// false when it would hold them all or none, would save nothing, or would, as that of
-// several items, repeat one of them.
-func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line, limit int) (int, bool) {
+// add makes a summary of the best lines that take at most limit tokens, in their order, and returns its lines as the level
+// above may take them. It makes none, and returns the lines as they are, when the summary would hold them all or none,
+// would save nothing, or would, as that of several items, repeat one of them.
+func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line, limit int) []line {
 	taken := choose(lines, limit, level != schemas.SummaryOfItem)
 	if len(taken) == 0 || level == schemas.SummaryOfItem && len(taken) == len(lines) && h.pieces[lines[0].leaf].lines == nil {
-		return 0, false
+		return lines
 	}
 	s := Summary{Level: level, Session: session}
 	var b strings.Builder
-	var spans []schemas.Span
 	speaker := ""
 	for _, i := range taken {
 		l := &lines[i]
@@ -203,7 +183,6 @@ func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line
 		speaker = l.speaker
 		start := b.Len()
 		b.WriteString(l.text)
-		spans = append(spans, schemas.Span{Start: start, End: b.Len()})
 		s.Lines = append(s.Lines, schemas.SummaryLine{Span: schemas.Span{Start: start, End: b.Len()}, Cites: []schemas.SpanRef{l.cite}})
 		if !slices.Contains(s.Links, l.cite.ItemID) {
 			s.Links = append(s.Links, l.cite.ItemID)
@@ -221,16 +200,16 @@ func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line
 		}
 	}
 	if level != schemas.SummaryOfItem && len(s.Links) < 2 || h.by.Count(s.Text) >= whole {
-		return 0, false
+		return lines
 	}
 	s.ID = idOf(&s)
-	for n, i := range taken {
-		l := lines[i]
-		l.cite = schemas.SpanRef{ItemID: s.ID, Span: spans[n]}
-		h.taken[l.cite] = l
-	}
 	h.out = append(h.out, s)
-	return len(h.out) - 1, true
+	below := make([]line, len(taken))
+	for n, i := range taken {
+		below[n] = lines[i]
+		below[n].cite = schemas.SpanRef{ItemID: s.ID, Span: s.Lines[n].Span}
+	}
+	return below
 }
 
 // idOf is the SHA-256 of level, text and citations, shortened to 128 bits.

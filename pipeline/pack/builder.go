@@ -59,6 +59,8 @@ type Request struct {
 	// Shorten puts an extract of at most so many tokens in the place of a candidate's content, and reports
 	// whether there is one. nil: every item is shown as it is.
 	Shorten func(c *candidate.Candidate, tokens int) bool
+	// Restore puts the whole back in the place of a candidate's extract, and reports whether that may be. nil: extracts stay.
+	Restore func(c *candidate.Candidate) bool
 	// Before are candidates in the order of the session's last pack, −1 for one that is
 	// none any more; what stays of it stands where it was. nil: no pack is kept to.
 	Before []int

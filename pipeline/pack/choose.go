@@ -2,6 +2,7 @@ package pack
 
 import (
 	"math"
+	"slices"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/fill"
@@ -67,6 +68,7 @@ func (w *packer) choose() {
 	if len(w.req.Before) > 0 {
 		w.keepOrder(best)
 	}
+	w.restore()
 	w.fillRest()
 	w.versionsLast()
 	w.place()
@@ -90,6 +92,29 @@ func (w *packer) settle() {
 			w.limits[partRecall] += w.left()
 			return
 		}
+	}
+}
+
+// restore has extracts give way to whole items, best first, while the rest of the budget pays for them.
+func (w *packer) restore() {
+	if w.req.Restore == nil {
+		return
+	}
+	for _, i := range slices.Sorted(slices.Values(w.chosen)) {
+		short := w.cs[i]
+		if !w.req.Restore(&w.cs[i]) {
+			continue
+		}
+		w.render(i)
+		tokens := w.cs[i].Tokens - short.Tokens
+		bytes := shownBytes(&w.cs[i]) - shownBytes(&short)
+		if tokens > w.left() || w.req.Bytes > 0 && w.bytes+bytes > w.req.Bytes {
+			w.cs[i] = short
+			continue
+		}
+		w.spent[w.part[i]] += tokens
+		w.bytes += bytes
+		w.costs[slices.Index(w.chosen, i)] += tokens
 	}
 }
 

@@ -20,7 +20,6 @@ type costs struct {
 
 	mu    sync.RWMutex
 	known map[costKey]int32
-	dates map[dateKey]date
 
 	// What a space before a text's first word adds to its tokens, by the word: each in the
 	// one slot its hash has, of which 8 bits are the tokens plus 128.
@@ -32,14 +31,8 @@ type costKey struct {
 	hash      [2]uint64
 }
 
-type dateKey struct {
-	tokenizer string
-	day       int64
-}
-
 const (
 	maxCosts = 128 << 10
-	maxDates = 4 << 10
 	maxLeads = 4 << 10 // a power of two
 )
 
@@ -48,29 +41,7 @@ const (
 const longestCounted = 256 << 10
 
 func newCosts() *costs {
-	return &costs{
-		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		known: map[costKey]int32{}, dates: map[dateKey]date{},
-	}
-}
-
-// date returns the headings of a day, in days since 1970.
-func (c *costs) date(by token.Counter, day int64) date {
-	key := dateKey{by.Name(), day}
-	c.mu.RLock()
-	d, ok := c.dates[key]
-	c.mu.RUnlock()
-	if ok {
-		return d
-	}
-	d = dateOf(day, func(text string) int { return c.count(by, text) })
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.dates) >= maxDates {
-		clear(c.dates)
-	}
-	c.dates[key] = d
-	return d
+	return &costs{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, known: map[costKey]int32{}}
 }
 
 // count returns the tokens of text.

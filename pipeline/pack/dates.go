@@ -57,7 +57,7 @@ func (d *dates) day(at time.Time) day {
 	if !ok {
 		known = day(len(d.list))
 		d.known[number] = known
-		d.list = append(d.list, d.costs.date(d.by, number))
+		d.list = append(d.list, dateOf(number, func(text string) int { return d.costs.count(d.by, text) }))
 	}
 	return known
 }

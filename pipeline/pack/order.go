@@ -41,17 +41,13 @@ func (o Orders) filled() Orders {
 // Validate says which order there is not. Only memories have a time to stand in.
 func (o Orders) Validate() error {
 	o = o.filled()
-	for _, s := range []struct {
-		section string
-		order   Order
-		known   []Order
-	}{
-		{"tools", o.Tools, []Order{OrderScore, OrderEdges}},
-		{"knowledge", o.Knowledge, []Order{OrderScore, OrderEdges}},
-		{"memory", o.Memory, []Order{OrderTime, OrderScore, OrderEdges}},
-	} {
-		if !slices.Contains(s.known, s.order) {
-			return fmt.Errorf("order of %s %q: want one of %v", s.section, s.order, s.known)
+	for _, section := range []schemas.SectionType{schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory} {
+		known := []Order{OrderScore, OrderEdges}
+		if section == schemas.SectionMemory {
+			known = []Order{OrderTime, OrderScore, OrderEdges}
+		}
+		if order := *o.of(section); !slices.Contains(known, order) {
+			return fmt.Errorf("order of %s %q: want one of %v", section, order, known)
 		}
 	}
 	return nil
@@ -69,28 +65,26 @@ func ParseOrders(text string) (Orders, error) {
 		if !ok {
 			return Orders{}, fmt.Errorf("parse orders: %q: want section=order", part)
 		}
-		switch strings.TrimSpace(section) {
-		case "tools":
-			o.Tools = Order(strings.TrimSpace(order))
-		case "knowledge":
-			o.Knowledge = Order(strings.TrimSpace(order))
-		case "memory":
-			o.Memory = Order(strings.TrimSpace(order))
-		default:
+		field := o.of(schemas.SectionType(strings.TrimSpace(section)))
+		if field == nil {
 			return Orders{}, fmt.Errorf("parse orders: section %q: want tools, knowledge or memory", section)
 		}
+		*field = Order(strings.TrimSpace(order))
 	}
 	return o, o.Validate()
 }
 
-func (o Orders) of(section schemas.SectionType) Order {
+// of is the order of a section of items, nil for another section.
+func (o *Orders) of(section schemas.SectionType) *Order {
 	switch section {
 	case schemas.SectionTools:
-		return o.Tools
+		return &o.Tools
 	case schemas.SectionKnowledge:
-		return o.Knowledge
+		return &o.Knowledge
+	case schemas.SectionMemory:
+		return &o.Memory
 	}
-	return o.Memory
+	return nil
 }
 
 // words says an order in a section's reason.
@@ -112,7 +106,7 @@ func (w *packer) shown(section int8) []int {
 			out = append(out, i)
 		}
 	}
-	switch w.b.orders.of(sections[section]) {
+	switch *w.b.orders.of(sections[section]) {
 	case OrderTime:
 		slices.SortStableFunc(out, w.byTime)
 	case OrderEdges:
