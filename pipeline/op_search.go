@@ -8,6 +8,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
@@ -170,7 +171,7 @@ func (o *searchOp) rank(ctx context.Context, rec *Recorder, req Request, plan Pl
 func (o *searchOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
 	out, cs := newPacked(ranked.Notes), ranked.Candidates
 	var found []int
-	out.Hits, found = chooseHits(req, ranked, upTo(len(cs)))
+	out.Hits, found = chooseHits(req, ranked, fill.All(len(cs)))
 	left, counter := o.e.left(req), o.e.counter("")
 	for _, i := range found {
 		c := &cs[i]
@@ -202,15 +203,6 @@ const bytesOfToken = 4
 func (e *Engine) left(req Request) Limits {
 	out := req.Limits
 	out.Items = e.cfg.Slice.items(out.Tokens)
-	return out
-}
-
-// upTo is the numbers from 0 that are less than n.
-func upTo(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
 	return out
 }
 

@@ -55,7 +55,7 @@ func Report(id, packID string, at time.Time, cs []candidate.Candidate) schemas.D
 	return out
 }
 
-// NameUnread adds to a report the items that were found and never became candidates: enough others stood before
+// NameUnread adds to a report the items that were found and never became candidates: enough others were before
 // them in the search. They have no score, which only reading would tell.
 func NameUnread(r schemas.DropReport, unread []candidate.Unread) schemas.DropReport {
 	drops := make([]schemas.Drop, len(unread))
@@ -127,7 +127,9 @@ func spans(c *candidate.Candidate) []schemas.Drop {
 	for _, g := range gaps {
 		total += g.End - g.Start
 	}
-	saved, given, passed := c.Extract.Before-c.Extract.After, 0, 0
+	saved := c.Extract.Before - c.Extract.After
+	given := 0
+	passed := 0
 	for i, g := range gaps {
 		passed += g.End - g.Start
 		upTo := saved * passed / max(1, total)
@@ -179,14 +181,17 @@ func Verify(cs []candidate.Candidate, shown []int, report *schemas.DropReport) e
 		}
 		delete(state, cs[i].ID)
 	}
-	tokens, whole := 0, 0
+	tokens := 0
+	whole := 0
 	for _, d := range report.Drops {
 		tokens += d.Tokens
 		if d.Span != nil { // a part of what is shown; package verify looks at these
 			continue
 		}
 		whole++
-		if drop, open := state[d.ItemID]; !open || drop != d.Reason || drop == "" || drop == schemas.DropPolicy {
+		drop, open := state[d.ItemID]
+		isDropped := drop != "" && drop != schemas.DropPolicy && drop == d.Reason
+		if !open || !isDropped {
 			return fmt.Errorf("account for item %q: reported but not dropped for that: %w", d.ItemID, ErrAccount)
 		}
 		delete(state, d.ItemID)

@@ -22,7 +22,8 @@ type Trigger struct {
 
 // Due reports whether so many items of so many tokens are to be compacted for a budget.
 func (t Trigger) Due(tokens, items, budget int) bool {
-	share, most := t.Share, t.Items
+	share := t.Share
+	most := t.Items
 	if share <= 0 {
 		share = .8
 	}
@@ -161,7 +162,8 @@ func blobLines(c *candidate.Candidate, query string, target int) []candidate.Lin
 		end = l.Span.End
 		line := candidate.Line{Span: schemas.Span{Start: int(l.Span.Start), End: int(l.Span.End)}}
 		if l.Count > 1 && l.Pattern != "" {
-			line.Times, line.Pattern = int(l.Count), l.Pattern
+			line.Times = int(l.Count)
+			line.Pattern = l.Pattern
 		}
 		lines = append(lines, line)
 	}
@@ -179,11 +181,13 @@ func (r *reader) shorten(p *piece, by token.Counter) bool {
 		return false
 	}
 	text := e.Text()
-	if e.After = by.Count(said(p.c.Speaker, text)); e.After >= p.before {
+	e.After = by.Count(said(p.c.Speaker, text))
+	if e.After >= p.before {
 		return false
 	}
 	p.c.Extract = e
-	p.c.Content, p.c.ContentTokens = schemas.TextContent(text), 0
+	p.c.Content = schemas.TextContent(text)
+	p.c.ContentTokens = 0
 	if by.Name() == token.CL100K {
 		p.c.ContentTokens = e.After
 	}
@@ -191,7 +195,7 @@ func (r *reader) shorten(p *piece, by token.Counter) bool {
 }
 
 // pick takes units, best first by score against size, until the target is reached, and
-// joins those that stand together.
+// joins those that are together.
 func (r *reader) pick(p *piece) []candidate.Line {
 	text := p.c.Content.Text()
 	scores := r.scores(p)
@@ -200,7 +204,8 @@ func (r *reader) pick(p *piece) []candidate.Line {
 		return float64(p.before) * float64(u.End-u.Start) / float64(len(text)+1)
 	}
 	taken := make([]bool, len(p.units))
-	left, first := float64(p.target), true
+	left := float64(p.target)
+	first := true
 	repeated := map[string]bool{}
 	shelf := fill.Shelf{
 		Value: func(i int) float64 { return scores[i] / math.Sqrt(cost(i)+4) },
@@ -241,12 +246,14 @@ func (r *reader) pick(p *piece) []candidate.Line {
 // the question.
 func (r *reader) dropBareHeadings(p *piece, taken []bool) {
 	const text = 7                        // deeper than any heading
-	under := 0                            // the depth of what stands next; 0: nothing does
+	under := 0                            // the depth of the next unit; 0: there is none
 	for i := len(taken) - 1; i > 0; i-- { // what an item begins with stays
-		switch depth := headingDepth(p.c.Content.Text()[p.units[i].Start:]); {
+		depth := headingDepth(p.c.Content.Text()[p.units[i].Start:])
+		isBare := depth > 0 && under <= depth && !r.asksAny(p.terms[i])
+		switch {
 		case depth == 0 && taken[i]:
 			under = text
-		case depth > 0 && taken[i] && under <= depth && !r.asksAny(p.terms[i]):
+		case taken[i] && isBare:
 			taken[i] = false
 		case depth > 0 && (taken[i] || under > depth):
 			under = depth
@@ -269,7 +276,9 @@ func RestoreWhole(c *candidate.Candidate) bool {
 	if x == nil {
 		return false
 	}
-	c.Content, c.ContentTokens, c.Extract = x.Whole, x.Stored, nil
+	c.Content = x.Whole
+	c.ContentTokens = x.Stored
+	c.Extract = nil
 	return true
 }
 
@@ -291,12 +300,7 @@ func Score(cs []candidate.Candidate, query string, texts *Texts) {
 	pieces := make([]piece, len(cs))
 	for i := range cs {
 		pieces[i] = piece{c: &cs[i]}
-		known := texts.of(&cs[i])
-		if known.blob {
-			text := cs[i].Content.Text()
-			known = texts.read(text, units(text))
-		}
-		r.count(&pieces[i], known)
+		r.openWhole(&pieces[i], r.texts.of(&cs[i]))
 	}
 	for i := range cs {
 		best := 0.0

@@ -50,7 +50,7 @@ const (
 )
 
 // Summarise makes summaries of the leaves from the bottom up: of each item of 96 tokens or
-// more that has three sentences, of each run of items that stand together in a session
+// more that has three sentences, of each run of items that are together in a session
 // and on a day, and of each session with more than one such run. A summary that would
 // save nothing is not made. A level takes its lines from the one below and cites them
 // there: a session's line cites a cluster's, that one an item or its summary, down to
@@ -65,7 +65,8 @@ func Summarise(leaves []Source, query string, budget int, by token.Counter) []Su
 			RestoreWhole(&c)
 		}
 		h.pieces[i] = piece{c: &c, before: Tokens(&c, by)}
-		if h.r.open(&h.pieces[i], query, blobTokens); h.pieces[i].lines != nil {
+		h.r.open(&h.pieces[i], query, blobTokens)
+		if h.pieces[i].lines != nil {
 			h.r.openLines(&h.pieces[i])
 		}
 	}
@@ -93,26 +94,30 @@ type hierarchy struct {
 func (h *hierarchy) runs() [][][]int {
 	order := fill.All(len(h.leaves))
 	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := h.leaves[a].Candidate.Visible, h.leaves[b].Candidate.Visible
+		x := h.leaves[a].Candidate.Visible
+		y := h.leaves[b].Candidate.Visible
 		return cmp.Or(cmp.Compare(h.leaves[a].Class, h.leaves[b].Class), cmp.Compare(x.SessionID(), y.SessionID()), x.CreatedAt.Compare(y.CreatedAt),
 			cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID))
 	})
 	var out [][][]int
-	session, day := "", ""
+	session := ""
+	day := ""
 	for n, i := range order {
 		r := h.leaves[i].Candidate.Visible
-		s, d := h.leaves[i].Class+"\x00\x00"+r.SessionID(), r.CreatedAt.UTC().Format("2006-01-02")
+		s := h.leaves[i].Class + "\x00\x00" + r.SessionID()
+		d := r.CreatedAt.UTC().Format("2006-01-02")
 		if n == 0 || s != session {
 			out = append(out, nil)
-			day = "\x00"
 		}
-		last := len(out) - 1
-		if clusters := out[last]; d != day || len(clusters[len(clusters)-1]) == mostLeaves {
-			out[last] = append(out[last], nil)
+		clusters := &out[len(out)-1]
+		last := len(*clusters) - 1
+		if last < 0 || d != day || len((*clusters)[last]) == mostLeaves {
+			*clusters = append(*clusters, []int{i})
+		} else {
+			(*clusters)[last] = append((*clusters)[last], i)
 		}
-		clusters := out[last]
-		clusters[len(clusters)-1] = append(clusters[len(clusters)-1], i)
-		session, day = s, d
+		session = s
+		day = d
 	}
 	return out
 }
@@ -128,7 +133,7 @@ type line struct {
 	leaf    int
 }
 
-// cluster summarises items that stand together, and the long ones of them each. It
+// cluster summarises items that are together, and the long ones of them each. It
 // returns the lines that the level above may take.
 func (h *hierarchy) cluster(leaves []int) []line {
 	var lines []line
@@ -166,7 +171,8 @@ func (h *hierarchy) item(i int) []line {
 // would save nothing, or would, as that of several items, repeat one of them.
 func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line, limit int) []line {
 	taken := choose(lines, limit, level != schemas.SummaryOfItem)
-	if len(taken) == 0 || level == schemas.SummaryOfItem && len(taken) == len(lines) && h.pieces[lines[0].leaf].lines == nil {
+	isWhole := level == schemas.SummaryOfItem && len(taken) == len(lines)
+	if len(taken) == 0 || isWhole && h.pieces[lines[0].leaf].lines == nil {
 		return lines
 	}
 	s := Summary{Level: level, Session: session}
@@ -192,7 +198,8 @@ func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line
 		}
 	}
 	s.Text = b.String()
-	whole, of := 0, map[int]bool{}
+	whole := 0
+	of := map[int]bool{}
 	for i := range lines {
 		if leaf := lines[i].leaf; !of[leaf] {
 			of[leaf] = true

@@ -51,7 +51,8 @@ func (t *Texts) of(c *candidate.Candidate) reading {
 	if c.Content.Raw() != nil {
 		return reading{blob: true}
 	}
-	text, tool := c.Content.Text(), uint8(0)
+	text := c.Content.Text()
+	tool := uint8(0)
 	if c.Role == "tool" {
 		tool = 1
 	}
@@ -133,9 +134,17 @@ func (r *reader) asksAny(terms []uint64) bool {
 func (r *reader) open(p *piece, query string, target int) {
 	known := r.texts.of(p.c)
 	if known.blob {
-		if p.lines = blobLines(p.c, query, target); p.lines != nil {
+		p.lines = blobLines(p.c, query, target)
+		if p.lines != nil {
 			return
 		}
+	}
+	r.openWhole(p, known)
+}
+
+// openWhole reads the units of an item, be it a blob.
+func (r *reader) openWhole(p *piece, known reading) {
+	if known.blob {
 		text := p.c.Content.Text()
 		known = r.texts.read(text, units(text))
 	}
@@ -166,7 +175,8 @@ func (r *reader) count(p *piece, known reading) {
 
 // scores are those of an item's units.
 func (r *reader) scores(p *piece) []float64 {
-	match, out := make([]float64, len(p.units)), slices.Clone(p.plain)
+	match := make([]float64, len(p.units))
+	out := slices.Clone(p.plain)
 	for i, terms := range p.terms {
 		for _, t := range terms {
 			if held, ok := r.asks(t); ok {

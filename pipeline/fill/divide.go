@@ -1,6 +1,6 @@
 package fill
 
-// Divide divides a budget by weights. None gets more than it needs while another needs more; what nobody needs stays
+// Divide divides a budget by weights. None gets more than it needs while another needs more; what none needs stays
 // undivided. The shares are at least 0 and add up to at most the budget. Whole shares are rounded down.
 func Divide[N int | float64](budget N, weights, needs []N) []N {
 	shares := make([]N, len(weights))

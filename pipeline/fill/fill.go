@@ -90,7 +90,8 @@ func (q *queue) push(x entry) {
 }
 
 func (q *queue) pop() entry {
-	first, last := q.list[0], len(q.list)-1
+	first := q.list[0]
+	last := len(q.list) - 1
 	moved := q.list[last]
 	q.list = q.list[:last]
 	if last > 0 {

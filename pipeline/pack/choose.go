@@ -26,7 +26,7 @@ const (
 // with s the score's logit in units of the fused z-score, s₊ the best of the
 // candidate's session, s₁ the best of all, and n₊ how many of its session are better.
 // Weighing cost keeps a larger budget from meaning less evidence; the session counts
-// because what bears on a question stands together, the less the more of it is there.
+// because items that bear on a question come together, the less the more of it is there.
 // c is 1 where the candidates take four times the budget or more, and falls to ½ with
 // what they take: where nearly all fits, the score says most.
 // Tokens are what showing the candidate adds, a new day's heading included,
@@ -37,7 +37,8 @@ const (
 // chosen beyond the limit of items too, so that each candidate's place is known, and given up
 // again.
 func (w *packer) choose() {
-	if w.scarcity = 1; w.req.Farther == 0 { // the order of what is shown does not depend on the budget
+	w.scarcity = 1
+	if w.req.Farther == 0 { // the order of what is shown does not depend on the budget
 		w.scarcity = w.budgetScarcity()
 	}
 	linked := false
@@ -73,12 +74,9 @@ func (w *packer) choose() {
 	w.versionsLast()
 	w.place()
 	w.settle()
-	for len(w.chosen) > w.req.Limit {
-		last := len(w.chosen) - 1
-		i := w.chosen[last]
-		w.spent[w.part[i]] -= w.costs[last]
+	if over := len(w.chosen) - w.req.Limit; over > 0 {
 		w.full = true
-		w.undo(1)
+		w.undo(over)
 	}
 }
 
@@ -124,7 +122,8 @@ const shortened = 8
 // fillRest takes an extract of the best candidate of knowledge and memory that is too long for the rest of the budget
 // and has one that fits.
 func (w *packer) fillRest() {
-	if w.req.Shorten == nil || len(w.chosen) >= w.req.Limit || w.req.Farther > 0 && len(w.chosen) > 0 {
+	isEnded := w.req.Farther > 0 && len(w.chosen) > 0
+	if isEnded || w.req.Shorten == nil || len(w.chosen) >= w.req.Limit {
 		return
 	}
 	var open []int
@@ -205,35 +204,33 @@ func (w *packer) budgetScarcity() float64 {
 
 // standing returns the value of each candidate before its cost.
 func (w *packer) standing() []float64 {
-	s, in := make([]float64, len(w.cs)), make([]int, len(w.cs))
+	type session struct {
+		top    float64
+		better int
+	}
+	s := make([]float64, len(w.cs))
 	best := math.Inf(-1)
-	number := make(map[string]int, min(len(w.cs), 64))
-	tops, better := []float64{0}, []int{0} // by session; 0 is none
+	sessions := make(map[string]*session, min(len(w.cs), 64))
 	for i := range w.cs {
 		if w.part[i] < 0 {
 			continue
 		}
 		s[i] = logit(w.cs[i].Standing)
 		best = max(best, s[i])
-		if id := w.cs[i].SessionID(); id != "" {
-			at, ok := number[id]
-			if !ok {
-				at = len(tops)
-				number[id] = at
-				tops, better = append(tops, s[i]), append(better, 0)
-			}
-			if in[i] = at; s[i] > tops[at] {
-				tops[at] = s[i]
-			}
+		id := w.cs[i].SessionID()
+		if of := sessions[id]; of != nil {
+			of.top = max(of.top, s[i])
+		} else if id != "" {
+			sessions[id] = &session{top: s[i]}
 		}
 	}
 	for i := range w.cs { // best first
 		if w.part[i] < 0 {
 			continue
 		}
-		if at := in[i]; at > 0 {
-			s[i] += w.scarcity * (sessionWeight*(tops[at]-best) - crowdWeight*math.Log1p(float64(better[at])))
-			better[at]++
+		if of := sessions[w.cs[i].SessionID()]; of != nil {
+			s[i] += w.scarcity * (sessionWeight*(of.top-best) - crowdWeight*math.Log1p(float64(of.better)))
+			of.better++
 		} else {
 			s[i] += w.scarcity * sessionWeight * (s[i] - best)
 		}
@@ -385,7 +382,9 @@ func (w *packer) left() int {
 // used is what each part takes.
 func (w *packer) used() [parts]int {
 	used := w.spent
-	used[partUser], used[partTask], used[partSafety] = w.said[partUser], w.said[partTask], w.said[partSafety]
+	used[partUser] = w.said[partUser]
+	used[partTask] = w.said[partTask]
+	used[partSafety] = w.said[partSafety]
 	return used
 }
 
@@ -394,7 +393,8 @@ func (w *packer) take(i, cost int) {
 	w.spent[part] += cost
 	w.bytes += shownBytes(&w.cs[i])
 	w.taken[i] = true
-	w.chosen, w.costs = append(w.chosen, i), append(w.costs, cost)
+	w.chosen = append(w.chosen, i)
+	w.costs = append(w.costs, cost)
 	run := w.run(i)
 	run.sections[w.kind[i]] = true
 	w.dates.show(run, w.day[i])

@@ -16,7 +16,7 @@ type drawing struct {
 	escapes    *strings.Replacer
 }
 
-// Mermaid draws a causal graph as a Mermaid flowchart. label gives what stands in a
+// Mermaid draws a causal graph as a Mermaid flowchart. label gives the text in a
 // node below its id, "" for nothing; nothing in it is read as syntax.
 func Mermaid(g *schemas.CausalGraph, label func(id string) string) string {
 	d := drawing{

@@ -11,14 +11,14 @@ import (
 	"satchel/schemas"
 )
 
-// Order is how items stand within a section. Models read the beginning and the end of
+// Order is the order of items within a section. Models read the beginning and the end of
 // a text better than its middle (Liu et al., Lost in the Middle, 2023).
 type Order string
 
 // The orders.
 const (
 	// OrderTime is oldest first, under the headings of their days; times are relative to
-	// one another, and the newest stand nearest to the user's message.
+	// one another, and the newest are nearest to the user's message.
 	OrderTime Order = "time"
 	// OrderScore is best first.
 	OrderScore Order = "score"
@@ -38,7 +38,7 @@ func (o Orders) filled() Orders {
 	return Orders{cmp.Or(o.Tools, OrderScore), cmp.Or(o.Knowledge, OrderEdges), cmp.Or(o.Memory, OrderTime)}
 }
 
-// Validate says which order there is not. Only memories have a time to stand in.
+// Validate says which order there is not. Only memories have an order of time.
 func (o Orders) Validate() error {
 	o = o.filled()
 	for _, section := range []schemas.SectionType{schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory} {
@@ -58,7 +58,8 @@ func (o Orders) Validate() error {
 func ParseOrders(text string) (Orders, error) {
 	var o Orders
 	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part == "" {
+		part = strings.TrimSpace(part)
+		if part == "" {
 			continue
 		}
 		section, order, ok := strings.Cut(part, "=")
@@ -116,7 +117,8 @@ func (w *packer) shown(section int8) []int {
 }
 
 func (w *packer) byTime(a, b int) int {
-	x, y := w.cs[a].Visible, w.cs[b].Visible
+	x := w.cs[a].Visible
+	y := w.cs[b].Visible
 	if c := cmp.Compare(dayNumber(x), dayNumber(y)); c != 0 {
 		return c
 	}

@@ -78,7 +78,8 @@ func reserve(budget int, shares [parts]float64, whole [parts]int) [parts]float64
 	var out [parts]float64
 	left := float64(budget)
 	for i := range parts {
-		if out[i] = shares[i] * float64(budget); i != partTools && i != partRecall {
+		out[i] = shares[i] * float64(budget)
+		if i != partTools && i != partRecall {
 			left -= min(float64(whole[i]), out[i])
 		}
 	}

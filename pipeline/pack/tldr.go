@@ -30,7 +30,7 @@ const (
 	relevantItem = .5 // that an item bears which is quoted though the query has none of its words
 )
 
-// redactedMark is how what stands in the place of something redacted begins.
+// redactedMark begins the text in the place of something redacted.
 const redactedMark = "[redacted"
 
 // sentence is one that may be in a TL;DR.
@@ -45,7 +45,7 @@ type sentence struct {
 
 // summarise picks the sentences that say most about the query and least that was said, and
 // cites the item of each. Sentences are taken word for word from what is shown, but for what looks like a citation of the
-// pack. They stand in the order in which they were picked, so the one that answers best comes first. What hardly answers is not quoted.
+// pack. They are in the order in which they were picked, so the one that answers best comes first. What hardly answers is not quoted.
 func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int) schemas.TLDR {
 	out := schemas.TLDR{Citations: []string{}, Sentences: []schemas.TLDRSentence{}}
 	if b.sentences < 0 || len(shown) == 0 || req.Doubtful {
@@ -77,13 +77,15 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 				text = bare
 			}
 			question := strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟")
-			if len(text) < shortest || len(text) > longest || question || strings.Contains(text, redactedMark) {
+			fits := len(text) >= shortest && len(text) <= longest
+			if !fits || question || strings.Contains(text, redactedMark) {
 				continue
 			}
 			s := sentence{item: i, text: text, score: cs[i].Standing, sure: bears(&cs[i]) >= relevantItem}
 			s.words, s.wanted = v.of(text)
 			out = append(out, s)
-			if n++; n >= tldrPerItem {
+			n++
+			if n >= tldrPerItem {
 				break
 			}
 		}
@@ -94,7 +96,8 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 // relevant leaves out the sentences that say far less about the query than the best one, and
 // those that have no word of it, unless their item is relevant and has no sentence that does.
 func (v *vocabulary) relevant(from []sentence) []sentence {
-	best, quoted := 0.0, map[int]bool{}
+	best := 0.0
+	quoted := map[int]bool{}
 	for i := range from {
 		best = max(best, v.worth(&from[i]))
 		if from[i].wanted > 0 {
@@ -115,7 +118,8 @@ func (v *vocabulary) worth(s *sentence) float64 {
 // pick takes at most n sentences, each the best beside those taken before.
 func pick(from []sentence, words *vocabulary, n int) []sentence {
 	var chosen []sentence
-	said, cited := map[uint64]bool{}, map[int]bool{}
+	said := map[uint64]bool{}
+	cited := map[int]bool{}
 	shelf := fill.Shelf{
 		Value: func(i int) float64 {
 			s := &from[i]
@@ -165,7 +169,8 @@ func share(n, of int) float64 {
 // sayable is the text of an item that can be quoted: not JSON, not code, not a
 // reference to what was shown before, and nothing that may carry instructions.
 func sayable(c *candidate.Candidate) string {
-	if c.Content.Raw() != nil || c.Kind == schemas.KindCode || c.Fenced() || c.Abbreviated {
+	isProse := c.Content.Raw() == nil && c.Kind != schemas.KindCode
+	if !isProse || c.Fenced() || c.Abbreviated {
 		return ""
 	}
 	text := sanitise(c.Content.Text())
@@ -173,7 +178,7 @@ func sayable(c *candidate.Candidate) string {
 	if c.Author != "" {
 		text = schemas.WrittenBy("", label(c.Author)) + " " + text
 	}
-	if c.Extract != nil { // what stands on both sides of a gap is not one sentence
+	if c.Extract != nil { // the texts on both sides of a gap are not one sentence
 		text = strings.ReplaceAll(text, candidate.Ellipsis, "\n")
 	}
 	return text
@@ -199,7 +204,9 @@ func newVocabulary(query string) *vocabulary {
 func withoutNames(query string) string {
 	words := strings.Fields(query)
 	for i, w := range words {
-		if r := []rune(w); i > 0 && len(r) > 1 && unicode.IsUpper(r[0]) && unicode.IsLower(r[1]) {
+		r := []rune(w)
+		isName := len(r) > 1 && unicode.IsUpper(r[0]) && unicode.IsLower(r[1])
+		if i > 0 && isName {
 			words[i] = ""
 		}
 	}
@@ -213,7 +220,8 @@ func (v *vocabulary) of(text string) (all []uint64, wanted int) {
 	counts := false
 	for i, w := range all {
 		if alone, asked := v.query[w]; asked {
-			all[i], all[wanted] = all[wanted], w
+			all[i] = all[wanted]
+			all[wanted] = w
 			wanted++
 			counts = counts || alone
 		}

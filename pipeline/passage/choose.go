@@ -64,7 +64,8 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 		for i := range k.rest {
 			c.at[k.rest[i].at] = append(c.at[k.rest[i].at], len(k.list)+i)
 		}
-		k.list, k.rest = append(k.list, k.rest...), nil
+		k.list = append(k.list, k.rest...)
+		k.rest = nil
 		c.run()
 	}
 	c.stand()
@@ -74,7 +75,8 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 		case len(parts) == 0:
 			cs[i].Drop = schemas.DropBudget
 			if c.far[i] || o.Farther > 0 && len(c.at[i]) == 0 {
-				cs[i].Drop, cs[i].Detail = schemas.DropRank, candidate.WorthLess
+				cs[i].Drop = schemas.DropRank
+				cs[i].Detail = candidate.WorthLess
 			} else if o.Items > 0 && len(c.taken) >= o.Items { // whatever its size
 				cs[i].Drop = schemas.DropRank
 			}
@@ -94,7 +96,7 @@ func countKept(cs []candidate.Candidate) (n int) {
 	return n
 }
 
-// stand gives the items that are quoted their standings anew.
+// stand gives the items that are quoted new standings.
 func (c *choice) stand() {
 	var order []int // by their best passages
 	var standings []float64
@@ -102,7 +104,8 @@ func (c *choice) stand() {
 	for i := range c.ranking.list {
 		if at := c.ranking.list[i].at; c.done[i] && !listed[at] {
 			listed[at] = true
-			order, standings = append(order, at), append(standings, c.cs[at].Standing)
+			order = append(order, at)
+			standings = append(standings, c.cs[at].Standing)
 		}
 	}
 	slices.Sort(standings)
@@ -159,7 +162,8 @@ func (c *choice) take(i int, value float64) (risen []int, full bool) {
 		c.far[p.at] = len(c.taken[p.at]) == 0
 		return nil, false
 	}
-	left, first := c.left(kind), len(c.taken[p.at]) == 0
+	left := c.left(kind)
+	first := len(c.taken[p.at]) == 0
 	if leastShare*float64(c.estimate(i)) > float64(left) {
 		return nil, false
 	}
@@ -252,7 +256,8 @@ const exactly = 16
 
 // measure returns the tokens of an item as it is shown with one passage more. From so many on that takes what it takes alone.
 func (c *choice) measure(p scored) int {
-	shown, parts := c.cs[p.at], c.taken[p.at]
+	shown := c.cs[p.at]
+	parts := c.taken[p.at]
 	if len(parts) < exactly {
 		c.ranking.items[p.at].put(&shown, append(slices.Clone(parts), p.part))
 		return c.options.Measure(&shown)
@@ -266,15 +271,20 @@ const signed = 600
 
 // quote puts passages in the place of an item's content, and counts what that leaves out.
 func (a *analysis) quote(c *candidate.Candidate, parts []int, by token.Counter) {
-	whole, stored := c.Content, c.ContentTokens
+	whole := c.Content
+	stored := c.ContentTokens
 	a.put(c, parts)
 	if c.Extract == nil {
 		return
 	}
 	x := c.Extract
-	x.Before, x.After, x.Stored = storedTokens(c, whole.Text(), by), storedTokens(c, c.Content.Text(), by), stored
+	x.Before = storedTokens(c, whole.Text(), by)
+	x.After = storedTokens(c, c.Content.Text(), by)
+	x.Stored = stored
 	if x.After >= x.Before { // leaving out saves nothing
-		c.Extract, c.Content, c.ContentTokens = nil, whole, stored
+		c.Extract = nil
+		c.Content = whole
+		c.ContentTokens = stored
 	}
 }
 
@@ -316,7 +326,9 @@ func (a *analysis) put(c *candidate.Candidate, parts []int) {
 	for i, s := range spans {
 		x.Lines[i].Span = s
 	}
-	c.Extract, c.Content, c.ContentTokens = x, schemas.TextContent(x.Text()), 0
+	c.Extract = x
+	c.Content = schemas.TextContent(x.Text())
+	c.ContentTokens = 0
 }
 
 // storedTokens is the tokens of a content, as records count them.

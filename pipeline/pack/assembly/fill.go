@@ -76,28 +76,21 @@ func Fill(req Request) Result {
 	if out.Markdown != "" {
 		return out
 	}
-	var order, fit []int
-	for g := range req.Groups {
-		if len(req.Groups[g].Items) > 0 {
-			order = append(order, g)
-		}
-	}
+	order := slices.DeleteFunc(fill.All(len(req.Groups)), func(g int) bool { return len(req.Groups[g].Items) == 0 })
 	slices.SortStableFunc(order, func(x, y int) int {
 		return cmp.Compare(req.Groups[y].Items[0].Relevance, req.Groups[x].Items[0].Relevance)
 	})
-	for _, g := range order {
-		if write(req.only(g)).Markdown != "" {
-			fit = append(fit, g)
-		}
-	}
+	fit := slices.DeleteFunc(slices.Clone(order), func(g int) bool { return write(req.only(g)).Markdown == "" })
 	for ; len(fit) > 0; fit = fit[:len(fit)-1] {
 		if less := write(req.only(fit...)); less.Markdown != "" {
 			return less
 		}
 	}
 	for _, g := range order {
+		lone := req.only(g)
 		for i := range req.Groups[g].Items {
-			if alone := write(req.lone(g, i)); alone.Markdown != "" {
+			lone.Groups[g].Items = req.Groups[g].Items[i : i+1]
+			if alone := write(lone); alone.Markdown != "" {
 				alone.Shown[g][0].Item = i
 				return alone
 			}
@@ -108,20 +101,12 @@ func Fill(req Request) Result {
 
 // only is the request with the items of these groups alone.
 func (r Request) only(groups ...int) Request {
-	all := r.Groups
-	r.Groups = make([]Group, len(all))
-	for g := range all {
-		if r.Groups[g] = all[g]; !slices.Contains(groups, g) {
+	r.Groups = slices.Clone(r.Groups)
+	for g := range r.Groups {
+		if !slices.Contains(groups, g) {
 			r.Groups[g].Items = nil
 		}
 	}
-	return r
-}
-
-// lone is the request with one item alone.
-func (r Request) lone(g, i int) Request {
-	r = r.only(g)
-	r.Groups[g].Items = r.Groups[g].Items[i : i+1]
 	return r
 }
 
@@ -163,18 +148,17 @@ const between = "\n\n"
 // divide gives each group that has items its share, and what it can't use to the others.
 func (f *filling) divide() bool {
 	f.avail = f.req.Budget - f.count(f.title()) - f.count(f.footer(f.all()))
-	var weights []int
-	any := false
+	weights := make([]int, len(f.req.Groups))
+	items := 0
 	for g, group := range f.req.Groups {
-		weights = append(weights, 0)
 		if len(group.Items) == 0 {
 			continue
 		}
-		any = true
+		items += len(group.Items)
 		weights[g] = max(1, group.Weight)
 		f.avail -= f.count(f.heading(g))
 	}
-	if !any || f.avail <= 0 {
+	if items == 0 || f.avail <= 0 {
 		return false
 	}
 	needs := f.measure()
@@ -184,12 +168,11 @@ func (f *filling) divide() bool {
 	for _, n := range needs {
 		all += n
 	}
-	if f.lone() {
-		for g := range f.caps {
+	for g := range f.caps {
+		switch {
+		case items == 1: // it crowds out none
 			f.caps[g] = f.avail
-		}
-	} else if all <= f.avail { // nothing crowds out anything: a quarter of the whole
-		for g := range f.caps {
+		case all <= f.avail: // nothing crowds out anything: a quarter of the whole
 			f.caps[g] = Cap(f.req.Budget)
 		}
 	}
@@ -203,7 +186,8 @@ func (f *filling) measure() []int {
 	var wait sync.WaitGroup
 	for g, group := range f.req.Groups {
 		wait.Go(func() {
-			for i, used := 0, 0; i < len(group.Items) && used <= f.req.Budget; i++ {
+			used := 0
+			for i := 0; i < len(group.Items) && used <= f.req.Budget; i++ {
 				f.whole[g][i] = f.count(group.Items[i].Text() + between)
 				needs[g] = min(needs[g]+f.whole[g][i], f.req.Budget)
 				if group.Items[i].clipped {
@@ -217,19 +201,11 @@ func (f *filling) measure() []int {
 	return needs
 }
 
-// lone reports whether there is one item alone, which crowds out none.
-func (f *filling) lone() bool {
-	items := 0
-	for _, group := range f.req.Groups {
-		items += len(group.Items)
-	}
-	return items == 1
-}
-
 // entitle returns the most tokens one item of each group may take: the cap of what the
-// weights give the group, or of what it gets when nobody needs the rest.
+// weights give the group, or of what it gets when no other group needs the rest.
 func (f *filling) entitle(weights []int) []int {
-	left, total := f.avail, 0
+	left := f.avail
+	total := 0
 	for g := range weights {
 		left -= f.out.Budgets[g]
 		total += weights[g]
@@ -264,7 +240,8 @@ func (f *filling) cut() {
 		f.ranked = append(f.ranked, f.pieces[g]...)
 	}
 	slices.SortStableFunc(f.ranked, func(a, b Shown) int {
-		x, y := f.item(a), f.item(b)
+		x := f.item(a)
+		y := f.item(b)
 		switch {
 		case x.quoted == y.quoted:
 			return cmp.Compare(y.Relevance, x.Relevance)
@@ -281,11 +258,13 @@ func (f *filling) item(p Shown) *Item { return &f.req.Groups[p.Group].Items[p.It
 // shrink is an item in at most most tokens: whole, cut, or without text where nothing worth reading would be left, or where
 // better items of the group take the whole budget.
 func (f *filling) shrink(g, i, most int) Shown {
-	it, piece := &f.req.Groups[g].Items[i], Shown{Group: g, Item: i}
+	it := &f.req.Groups[g].Items[i]
+	piece := Shown{Group: g, Item: i}
 	if f.whole[g][i] == 0 {
 		return piece
 	}
-	piece.Text, piece.Tokens = it.Text(), f.whole[g][i]
+	piece.Text = it.Text()
+	piece.Tokens = f.whole[g][i]
 	if it.clipped || piece.Tokens > most {
 		piece.Text, piece.Tokens = f.shorten(it, most)
 		piece.Truncated = piece.Text != it.Text()
@@ -349,7 +328,7 @@ func (f *filling) choose() {
 	}
 }
 
-// rescue gives what nobody took to groups whose share is too small for any of their items, the
+// rescue gives the rest of the budget to groups whose share is too small for any of their items, the
 // most relevant first: each gets its best item that fits in a quarter of the whole.
 func (f *filling) rescue() {
 	for _, p := range f.ranked {
@@ -410,7 +389,9 @@ func (f *filling) write() {
 
 // render writes the text of what is taken; of nothing there is none.
 func (f *filling) render() {
-	f.out.Shown, f.out.Markdown, f.out.Tokens = make([][]Shown, len(f.pieces)), "", 0
+	f.out.Shown = make([][]Shown, len(f.pieces))
+	f.out.Markdown = ""
+	f.out.Tokens = 0
 	var b strings.Builder
 	b.WriteString(f.title())
 	for g := range f.pieces {
@@ -449,7 +430,7 @@ func (t Title) text() string {
 func headingOf(text string) string { return "## " + line(text) + "\n" }
 func footerOf(text string) string  { return "---\n" + text + "\n" }
 
-// Frame returns the tokens of what stands around the items of a text.
+// Frame returns the tokens of title, headings and footer of a text.
 func Frame(title Title, headings []string, footer string, by token.Counter) int {
 	tokens := by.Count(title.text()) + by.Count(footerOf(footer))
 	for _, heading := range headings {
