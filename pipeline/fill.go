@@ -44,7 +44,7 @@ func (e *Engine) compose(req Request, in pack.Request, cs []candidate.Candidate)
 	}
 	o := compaction.Options{Query: req.Query, Budget: req.Limits.Tokens, Counter: e.counter(req.Model), Texts: e.texts}
 	compaction.Shorten(cs, o)
-	in.Restore = func(c *candidate.Candidate) bool { return c.ID != tool && compaction.RestoreWhole(c) }
+	in.Restore = func(c *candidate.Candidate) bool { return c.ID != tool && c.ShowWhole() }
 	if req.Query != "" {
 		in.Shorten = func(c *candidate.Candidate, tokens int) bool { return compaction.ShortenTo(c, tokens, o) }
 	}

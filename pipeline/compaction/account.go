@@ -128,8 +128,7 @@ func spans(c *candidate.Candidate) []schemas.Drop {
 		total += g.End - g.Start
 	}
 	saved := c.Extract.Before - c.Extract.After
-	given := 0
-	passed := 0
+	var given, passed int
 	for i, g := range gaps {
 		passed += g.End - g.Start
 		upTo := saved * passed / max(1, total)
@@ -181,8 +180,7 @@ func Verify(cs []candidate.Candidate, shown []int, report *schemas.DropReport) e
 		}
 		delete(state, cs[i].ID)
 	}
-	tokens := 0
-	whole := 0
+	var tokens, whole int
 	for _, d := range report.Drops {
 		tokens += d.Tokens
 		if d.Span != nil { // a part of what is shown; package verify looks at these

@@ -111,7 +111,7 @@ func ShortenTo(c *candidate.Candidate, tokens int, o Options) bool {
 		return false
 	}
 	was := *c
-	RestoreWhole(c)
+	c.ShowWhole()
 	p := &piece{c: c, before: Tokens(c, o.Counter), target: tokens}
 	r := newReader(o.Query, o.Texts)
 	r.open(p, o.Query, p.target)
@@ -128,14 +128,7 @@ func Tokens(c *candidate.Candidate, by token.Counter) int {
 	if c.ContentTokens > 0 && by.Name() == token.CL100K {
 		return c.ContentTokens
 	}
-	return by.Count(said(c.Speaker, c.Content.Text()))
-}
-
-func said(speaker, text string) string {
-	if speaker != "" {
-		return oneLine(speaker) + ": " + text + "\n"
-	}
-	return text + "\n"
+	return by.Count(candidate.Counted(c.Speaker, c.Content.Text()))
 }
 
 // piece is an item being shortened.
@@ -176,18 +169,16 @@ func (r *reader) shorten(p *piece, by token.Counter) bool {
 	if lines == nil {
 		lines = r.pick(p)
 	}
-	e := &candidate.Extract{Whole: p.c.Content, Before: p.before, Stored: p.c.ContentTokens, Lines: lines, Blob: p.lines != nil}
+	e := &candidate.Extract{Whole: p.c.Content, Before: p.before, Lines: lines, Blob: p.lines != nil}
 	if len(lines) == 0 || len(e.Gaps()) == 0 {
 		return false
 	}
 	text := e.Text()
-	e.After = by.Count(said(p.c.Speaker, text))
+	e.After = by.Count(candidate.Counted(p.c.Speaker, text))
 	if e.After >= p.before {
 		return false
 	}
-	p.c.Extract = e
-	p.c.Content = schemas.TextContent(text)
-	p.c.ContentTokens = 0
+	p.c.ShowPart(e)
 	if by.Name() == token.CL100K {
 		p.c.ContentTokens = e.After
 	}
@@ -270,25 +261,13 @@ func headingDepth(text string) int {
 	return depth
 }
 
-// RestoreWhole puts the whole back in the place of a candidate's extract, and reports whether it had one.
-func RestoreWhole(c *candidate.Candidate) bool {
-	x := c.Extract
-	if x == nil {
-		return false
-	}
-	c.Content = x.Whole
-	c.ContentTokens = x.Stored
-	c.Extract = nil
-	return true
-}
-
 // RestoreUnshown gives the candidates that are not shown their whole content back, so that what
 // is left out is accounted for as a whole.
 func RestoreUnshown(cs []candidate.Candidate) {
 	for i := range cs {
 		if c := &cs[i]; !c.Kept() && c.Extract != nil {
 			c.Tokens += c.Extract.Before - c.Extract.After
-			RestoreWhole(c)
+			c.ShowWhole()
 		}
 	}
 }

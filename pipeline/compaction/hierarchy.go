@@ -61,9 +61,7 @@ func Summarise(leaves []Source, query string, budget int, by token.Counter) []Su
 	h.pieces = make([]piece, len(leaves))
 	for i := range leaves {
 		c := *leaves[i].Candidate
-		if c.Extract != nil {
-			RestoreWhole(&c)
-		}
+		c.ShowWhole()
 		h.pieces[i] = piece{c: &c, before: Tokens(&c, by)}
 		h.r.open(&h.pieces[i], query, blobTokens)
 		if h.pieces[i].lines != nil {
@@ -100,8 +98,7 @@ func (h *hierarchy) runs() [][][]int {
 			cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID))
 	})
 	var out [][][]int
-	session := ""
-	day := ""
+	var session, day string
 	for n, i := range order {
 		r := h.leaves[i].Candidate.Visible
 		s := h.leaves[i].Class + "\x00\x00" + r.SessionID()

@@ -165,8 +165,7 @@ func says(source, text string) bool {
 	for _, w := range words(source) {
 		stems[stem(w)] = true
 	}
-	known := 0
-	all := 0
+	var known, all int
 	for i, w := range words(text) {
 		has := stems[stem(w)]
 		first := []rune(w)[0]

@@ -52,10 +52,7 @@ func (w *packer) run(i int) *covered {
 
 // holding returns how many items of the last pack stay: the most that may.
 func (w *packer) holding() int {
-	best := 0
-	tokens := 0
-	worth := 0
-	bytes := 0
+	var best, tokens, worth, bytes int
 	last := top()
 	var spent [parts]int
 	for n, i := range w.req.Before {

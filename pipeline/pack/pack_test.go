@@ -97,7 +97,7 @@ func TestPack(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "restores") {
 			compaction.Shorten(cs, compaction.Options{Query: req.Query, Budget: req.Budget, Counter: counter, Whole: 8})
-			req.Restore = compaction.RestoreWhole
+			req.Restore = (*candidate.Candidate).ShowWhole
 		}
 		if rapid.Bool().Draw(t, "turn") {
 			order := make([]int, len(cs))

@@ -78,8 +78,7 @@ func looksLikeCode(line string) bool {
 	case ';', '{', '}', '|':
 		return true
 	}
-	marks := 0
-	letters := 0
+	var marks, letters int
 	for _, r := range line {
 		switch {
 		case unicode.IsLetter(r):

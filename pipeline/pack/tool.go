@@ -23,8 +23,7 @@ const (
 // that the session's last pack showed where the pack keeps to that. It reports whether no tool is
 // needed.
 func dropTools(cs []candidate.Candidate, query string, before []int) bool {
-	best := 0.
-	others := 0.
+	var best, others float64
 	asked := words(strings.ToLower(query))
 	least := toolOfOther
 	for i := range cs {

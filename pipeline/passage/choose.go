@@ -271,20 +271,15 @@ const signed = 600
 
 // quote puts passages in the place of an item's content, and counts what that leaves out.
 func (a *analysis) quote(c *candidate.Candidate, parts []int, by token.Counter) {
-	whole := c.Content
-	stored := c.ContentTokens
 	a.put(c, parts)
-	if c.Extract == nil {
+	x := c.Extract
+	if x == nil {
 		return
 	}
-	x := c.Extract
-	x.Before = storedTokens(c, whole.Text(), by)
-	x.After = storedTokens(c, c.Content.Text(), by)
-	x.Stored = stored
+	x.Before = by.Count(candidate.Counted(c.Speaker, x.Whole.Text()))
+	x.After = by.Count(candidate.Counted(c.Speaker, c.Content.Text()))
 	if x.After >= x.Before { // leaving out saves nothing
-		c.Extract = nil
-		c.Content = whole
-		c.ContentTokens = stored
+		c.ShowWhole()
 	}
 }
 
@@ -322,21 +317,11 @@ func (a *analysis) put(c *candidate.Candidate, parts []int) {
 	if len(spans) == 1 && whole && spans[0].End == len(text) {
 		return
 	}
-	x := &candidate.Extract{Whole: c.Content, Quoted: true, Lines: make([]candidate.Line, len(spans))}
+	x := &candidate.Extract{Quoted: true, Lines: make([]candidate.Line, len(spans))}
 	for i, s := range spans {
 		x.Lines[i].Span = s
 	}
-	c.Extract = x
-	c.Content = schemas.TextContent(x.Text())
-	c.ContentTokens = 0
-}
-
-// storedTokens is the tokens of a content, as records count them.
-func storedTokens(c *candidate.Candidate, text string, by token.Counter) int {
-	if c.Speaker != "" {
-		text = strings.ReplaceAll(c.Speaker, "\n", " ") + ": " + text
-	}
-	return by.Count(text + "\n")
+	c.ShowPart(x)
 }
 
 // together joins spans that overlap or have nothing but space between them, and takes the space

@@ -217,8 +217,7 @@ func (w *scoring) mix(own []float64, retriever string) []float64 {
 
 // zScores are the z-scores of each value among them.
 func zScores(values []float64) []float64 {
-	mean := 0.0
-	square := 0.0
+	var mean, square float64
 	for _, v := range values {
 		mean += v
 	}

@@ -77,9 +77,7 @@ func (v *verifier) checkCoverage() error {
 // checkTiles holds that the lines that are shown and the spans that are dropped make up
 // the text, in order and without overlap, and that the spans save what the part saves.
 func (v *verifier) checkTiles(src *Source, shown *Shown, drops []*schemas.Drop) error {
-	at := 0
-	line := 0
-	saved := 0
+	var at, line, saved int
 	next := func() int {
 		if line < len(shown.Lines) {
 			return shown.Lines[line].Span.Start

@@ -246,8 +246,7 @@ func glued(shown, text string, lines []Line) int {
 // marked returns how many bytes of shown are the line with braces around each run of
 // words that differ, -1 when they are not.
 func marked(shown, line string, pattern []string) int {
-	at := 0
-	word := 0
+	var at, word int
 	inside := false
 	varies := func() bool {
 		return word < len(pattern) && pattern[word] == "<*>" || len(pattern) == 1 && pattern[0] == "<*>"
