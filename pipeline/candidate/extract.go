@@ -20,6 +20,35 @@ type Extract struct {
 	Quoted  bool   // passages: shown one below the other, and only what lies between them is marked
 }
 
+// ShowPart puts an extract in the place of the content.
+func (c *Candidate) ShowPart(x *Extract) {
+	x.Whole = c.Content
+	x.Stored = c.ContentTokens
+	c.Extract = x
+	c.Content = schemas.TextContent(x.Text())
+	c.ContentTokens = 0
+}
+
+// ShowWhole puts the whole back in the place of the extract, and reports whether there is one.
+func (c *Candidate) ShowWhole() bool {
+	x := c.Extract
+	if x == nil {
+		return false
+	}
+	c.Content = x.Whole
+	c.ContentTokens = x.Stored
+	c.Extract = nil
+	return true
+}
+
+// Counted is the text of which records count the tokens: "speaker: text\n".
+func Counted(speaker, text string) string {
+	if speaker == "" {
+		return text + "\n"
+	}
+	return strings.ReplaceAll(speaker, "\n", " ") + ": " + text + "\n"
+}
+
 // Quote is what stands before a quotation.
 type Quote struct {
 	Head      string // path and line, or commit, date and author; "" where policy hides it

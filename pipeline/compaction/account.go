@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,35 +55,35 @@ func Report(id, packID string, at time.Time, cs []candidate.Candidate) schemas.D
 	return out
 }
 
-// NameUnread adds to a report the items that were found and never became candidates: enough others stood before
+// NameUnread adds to a report the items that were found and never became candidates: enough others were before
 // them in the search. They have no score, which only reading would tell.
 func NameUnread(r schemas.DropReport, unread []candidate.Unread) schemas.DropReport {
-	if len(unread) == 0 {
-		return r
-	}
-	r.Drops, r.DroppedItemIDs = withRoom(r.Drops, len(unread)), withRoom(r.DroppedItemIDs, len(unread))
+	drops := make([]schemas.Drop, len(unread))
 	for i := range unread {
-		r.Drops = append(r.Drops, schemas.Drop{ItemID: unread[i].ID, Reason: schemas.DropRank, Detail: candidate.NotRead})
-		r.DroppedItemIDs = append(r.DroppedItemIDs, unread[i].ID)
+		drops[i] = schemas.Drop{ItemID: unread[i].ID, Reason: schemas.DropRank, Detail: candidate.NotRead}
 	}
-	return withReason(r, fmt.Sprintf("%d found and not read", len(unread)))
+	return withDrops(r, drops, fmt.Sprintf("%d found and not read", len(unread)))
 }
 
 // NameLost adds to a report what a pack does not show of the request's own texts.
 func NameLost(r schemas.DropReport, lost []schemas.Drop) schemas.DropReport {
-	if len(lost) == 0 {
-		return r
-	}
-	r.Drops = append(withRoom(r.Drops, len(lost)), lost...)
-	for i := range lost {
-		r.TokenSavings += lost[i].Tokens
-	}
-	return withReason(r, fmt.Sprintf("%d because the texts of the request themselves did not fit", len(lost)))
+	return withDrops(r, lost, fmt.Sprintf("%d because the texts of the request themselves did not fit", len(lost)))
 }
 
-// withRoom returns a copy of a list with room for more.
-func withRoom[T any](list []T, more int) []T {
-	return append(make([]T, 0, len(list)+more), list...)
+// withDrops adds drops to a copy of a report, and why to its sentence. Spans name parts, and so no item.
+func withDrops(r schemas.DropReport, drops []schemas.Drop, why string) schemas.DropReport {
+	if len(drops) == 0 {
+		return r
+	}
+	r.Drops = slices.Concat(r.Drops, drops)
+	r.DroppedItemIDs = slices.Clip(r.DroppedItemIDs)
+	for i := range drops {
+		r.TokenSavings += drops[i].Tokens
+		if drops[i].Span == nil {
+			r.DroppedItemIDs = append(r.DroppedItemIDs, drops[i].ItemID)
+		}
+	}
+	return withReason(r, why)
 }
 
 // withReason adds to the sentence of a report.
@@ -109,16 +110,12 @@ func CountDenied(r schemas.DropReport, denied []candidate.Denied) schemas.DropRe
 
 // NameDenied adds to a report which items policy denied, and why.
 func NameDenied(r schemas.DropReport, denied []candidate.Denied) schemas.DropReport {
-	if len(denied) == 0 {
-		return r
+	drops := make([]schemas.Drop, len(denied))
+	for i, d := range denied {
+		drops[i] = schemas.Drop{ItemID: d.ID, Reason: schemas.DropPolicy, Detail: d.Reason}
 	}
-	r = CountDenied(r, denied)
-	r.Drops, r.DroppedItemIDs = withRoom(r.Drops, len(denied)), withRoom(r.DroppedItemIDs, len(denied))
-	for _, d := range denied {
-		r.Drops = append(r.Drops, schemas.Drop{ItemID: d.ID, Reason: schemas.DropPolicy, Detail: d.Reason})
-		r.DroppedItemIDs = append(r.DroppedItemIDs, d.ID)
-	}
-	return r
+	r.Denied = CountDenied(r, denied).Denied
+	return withDrops(r, drops, because(len(denied), schemas.DropPolicy))
 }
 
 // spans are the drops of what an extract leaves out. The tokens it saves are shared out
@@ -130,7 +127,8 @@ func spans(c *candidate.Candidate) []schemas.Drop {
 	for _, g := range gaps {
 		total += g.End - g.Start
 	}
-	saved, given, passed := c.Extract.Before-c.Extract.After, 0, 0
+	saved := c.Extract.Before - c.Extract.After
+	var given, passed int
 	for i, g := range gaps {
 		passed += g.End - g.Start
 		upTo := saved * passed / max(1, total)
@@ -182,14 +180,16 @@ func Verify(cs []candidate.Candidate, shown []int, report *schemas.DropReport) e
 		}
 		delete(state, cs[i].ID)
 	}
-	tokens, whole := 0, 0
+	var tokens, whole int
 	for _, d := range report.Drops {
 		tokens += d.Tokens
 		if d.Span != nil { // a part of what is shown; package verify looks at these
 			continue
 		}
 		whole++
-		if drop, open := state[d.ItemID]; !open || drop != d.Reason || drop == "" || drop == schemas.DropPolicy {
+		drop, open := state[d.ItemID]
+		isDropped := drop != "" && drop != schemas.DropPolicy && drop == d.Reason
+		if !open || !isDropped {
 			return fmt.Errorf("account for item %q: reported but not dropped for that: %w", d.ItemID, ErrAccount)
 		}
 		delete(state, d.ItemID)

@@ -116,7 +116,7 @@ func TestShortenToKeepsTheAnswer(t *testing.T) {
 	if !compaction.ShortenTo(&c, 40, compaction.Options{Query: "who renewed the gateway certificate?", Counter: by}) || !strings.Contains(c.Content.Text(), "Jonas renewed the certificate") {
 		t.Errorf("the extract is %q", c.Content.Text())
 	}
-	if compaction.RestoreWhole(&c); c.Content.Text() != text.String() {
+	if c.ShowWhole(); c.Content.Text() != text.String() {
 		t.Errorf("the whole came back as %q", c.Content.Text())
 	}
 }
@@ -221,7 +221,7 @@ func TestExtractKeepsWhatIsAsked(t *testing.T) {
 	if !strings.Contains(got, "Jonas renewed the gateway certificate on Tuesday.") || len(got) > 400 {
 		t.Errorf("the extract is %q", got)
 	}
-	compaction.RestoreWhole(&cs[0])
+	cs[0].ShowWhole()
 	if cs[0].Content.Text() != text || cs[0].Extract != nil {
 		t.Error("the whole does not come back")
 	}

@@ -1,13 +1,12 @@
 package compaction
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"strings"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction/blob"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -23,7 +22,8 @@ type Trigger struct {
 
 // Due reports whether so many items of so many tokens are to be compacted for a budget.
 func (t Trigger) Due(tokens, items, budget int) bool {
-	share, most := t.Share, t.Items
+	share := t.Share
+	most := t.Items
 	if share <= 0 {
 		share = .8
 	}
@@ -111,7 +111,7 @@ func ShortenTo(c *candidate.Candidate, tokens int, o Options) bool {
 		return false
 	}
 	was := *c
-	RestoreWhole(c)
+	c.ShowWhole()
 	p := &piece{c: c, before: Tokens(c, o.Counter), target: tokens}
 	r := newReader(o.Query, o.Texts)
 	r.open(p, o.Query, p.target)
@@ -128,14 +128,7 @@ func Tokens(c *candidate.Candidate, by token.Counter) int {
 	if c.ContentTokens > 0 && by.Name() == token.CL100K {
 		return c.ContentTokens
 	}
-	return by.Count(said(c.Speaker, c.Content.Text()))
-}
-
-func said(speaker, text string) string {
-	if speaker != "" {
-		return oneLine(speaker) + ": " + text + "\n"
-	}
-	return text + "\n"
+	return by.Count(candidate.Counted(c.Speaker, c.Content.Text()))
 }
 
 // piece is an item being shortened.
@@ -162,7 +155,8 @@ func blobLines(c *candidate.Candidate, query string, target int) []candidate.Lin
 		end = l.Span.End
 		line := candidate.Line{Span: schemas.Span{Start: int(l.Span.Start), End: int(l.Span.End)}}
 		if l.Count > 1 && l.Pattern != "" {
-			line.Times, line.Pattern = int(l.Count), l.Pattern
+			line.Times = int(l.Count)
+			line.Pattern = l.Pattern
 		}
 		lines = append(lines, line)
 	}
@@ -175,16 +169,16 @@ func (r *reader) shorten(p *piece, by token.Counter) bool {
 	if lines == nil {
 		lines = r.pick(p)
 	}
-	e := &candidate.Extract{Whole: p.c.Content, Before: p.before, Stored: p.c.ContentTokens, Lines: lines, Blob: p.lines != nil}
+	e := &candidate.Extract{Whole: p.c.Content, Before: p.before, Lines: lines, Blob: p.lines != nil}
 	if len(lines) == 0 || len(e.Gaps()) == 0 {
 		return false
 	}
 	text := e.Text()
-	if e.After = by.Count(said(p.c.Speaker, text)); e.After >= p.before {
+	e.After = by.Count(candidate.Counted(p.c.Speaker, text))
+	if e.After >= p.before {
 		return false
 	}
-	p.c.Extract = e
-	p.c.Content, p.c.ContentTokens = schemas.TextContent(text), 0
+	p.c.ShowPart(e)
 	if by.Name() == token.CL100K {
 		p.c.ContentTokens = e.After
 	}
@@ -192,30 +186,32 @@ func (r *reader) shorten(p *piece, by token.Counter) bool {
 }
 
 // pick takes units, best first by score against size, until the target is reached, and
-// joins those that stand together.
+// joins those that are together.
 func (r *reader) pick(p *piece) []candidate.Line {
 	text := p.c.Content.Text()
 	scores := r.scores(p)
-	order := make([]int, len(p.units))
-	cost := make([]float64, len(p.units))
-	for i, u := range p.units {
-		order[i] = i
-		cost[i] = float64(p.before) * float64(u.End-u.Start) / float64(len(text)+1)
+	cost := func(i int) float64 {
+		u := p.units[i]
+		return float64(p.before) * float64(u.End-u.Start) / float64(len(text)+1)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(scores[b]/math.Sqrt(cost[b]+4), scores[a]/math.Sqrt(cost[a]+4))
-	})
 	taken := make([]bool, len(p.units))
 	left := float64(p.target)
+	first := true
 	repeated := map[string]bool{}
-	for n, i := range order {
-		said := text[p.units[i].Start:p.units[i].End]
-		if cost[i] > left && n > 0 || repeated[said] {
-			continue
-		}
-		taken[i], repeated[said] = true, len(p.terms[i]) > 0
-		left -= cost[i] + 1
+	shelf := fill.Shelf{
+		Value: func(i int) float64 { return scores[i] / math.Sqrt(cost(i)+4) },
+		Take: func(i int, _ float64) ([]int, bool) {
+			said := text[p.units[i].Start:p.units[i].End]
+			if (cost(i) <= left || first) && !repeated[said] {
+				taken[i] = true
+				repeated[said] = len(p.terms[i]) > 0
+				left -= cost(i) + 1
+			}
+			first = false
+			return nil, false
+		},
 	}
+	shelf.Fill(fill.All(len(p.units)))
 	r.dropBareHeadings(p, taken)
 	var lines []candidate.Line
 	for i, u := range p.units {
@@ -241,12 +237,14 @@ func (r *reader) pick(p *piece) []candidate.Line {
 // the question.
 func (r *reader) dropBareHeadings(p *piece, taken []bool) {
 	const text = 7                        // deeper than any heading
-	under := 0                            // the depth of what stands next; 0: nothing does
+	under := 0                            // the depth of the next unit; 0: there is none
 	for i := len(taken) - 1; i > 0; i-- { // what an item begins with stays
-		switch depth := headingDepth(p.c.Content.Text()[p.units[i].Start:]); {
+		depth := headingDepth(p.c.Content.Text()[p.units[i].Start:])
+		isBare := depth > 0 && under <= depth && !r.asksAny(p.terms[i])
+		switch {
 		case depth == 0 && taken[i]:
 			under = text
-		case depth > 0 && taken[i] && under <= depth && !r.asksAny(p.terms[i]):
+		case taken[i] && isBare:
 			taken[i] = false
 		case depth > 0 && (taken[i] || under > depth):
 			under = depth
@@ -263,21 +261,13 @@ func headingDepth(text string) int {
 	return depth
 }
 
-// RestoreWhole puts the whole back in the place of a candidate's extract.
-func RestoreWhole(c *candidate.Candidate) {
-	if c.Extract == nil {
-		return
-	}
-	c.Content, c.ContentTokens, c.Extract = c.Extract.Whole, c.Extract.Stored, nil
-}
-
 // RestoreUnshown gives the candidates that are not shown their whole content back, so that what
 // is left out is accounted for as a whole.
 func RestoreUnshown(cs []candidate.Candidate) {
 	for i := range cs {
 		if c := &cs[i]; !c.Kept() && c.Extract != nil {
 			c.Tokens += c.Extract.Before - c.Extract.After
-			RestoreWhole(c)
+			c.ShowWhole()
 		}
 	}
 }
@@ -289,12 +279,7 @@ func Score(cs []candidate.Candidate, query string, texts *Texts) {
 	pieces := make([]piece, len(cs))
 	for i := range cs {
 		pieces[i] = piece{c: &cs[i]}
-		known := texts.of(&cs[i])
-		if known.blob {
-			text := cs[i].Content.Text()
-			known = texts.read(text, units(text))
-		}
-		r.count(&pieces[i], known)
+		r.openWhole(&pieces[i], r.texts.of(&cs[i]))
 	}
 	for i := range cs {
 		best := 0.0

@@ -2,7 +2,6 @@ package compaction
 
 import (
 	"cmp"
-	"container/heap"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -50,22 +50,21 @@ const (
 )
 
 // Summarise makes summaries of the leaves from the bottom up: of each item of 96 tokens or
-// more that has three sentences, of each run of items that stand together in a session
+// more that has three sentences, of each run of items that are together in a session
 // and on a day, and of each session with more than one such run. A summary that would
 // save nothing is not made. A level takes its lines from the one below and cites them
 // there: a session's line cites a cluster's, that one an item or its summary, down to
 // the characters. A session's summary takes at most budget tokens. Sentences are taken
 // by relevance to the query and by what they say that is not said yet.
 func Summarise(leaves []Source, query string, budget int, by token.Counter) []Summary {
-	h := &hierarchy{leaves: leaves, by: by, r: newReader(query, nil), taken: map[schemas.SpanRef]line{}}
+	h := &hierarchy{leaves: leaves, by: by, r: newReader(query, nil)}
 	h.pieces = make([]piece, len(leaves))
 	for i := range leaves {
 		c := *leaves[i].Candidate
-		if c.Extract != nil {
-			RestoreWhole(&c)
-		}
+		c.ShowWhole()
 		h.pieces[i] = piece{c: &c, before: Tokens(&c, by)}
-		if h.r.open(&h.pieces[i], query, blobTokens); h.pieces[i].lines != nil {
+		h.r.open(&h.pieces[i], query, blobTokens)
+		if h.pieces[i].lines != nil {
 			h.r.openLines(&h.pieces[i])
 		}
 	}
@@ -87,36 +86,35 @@ type hierarchy struct {
 	r      *reader
 	by     token.Counter
 	out    []Summary
-	taken  map[schemas.SpanRef]line // by where a summary has them
 }
 
 // runs groups leaves: sessions of one class, each a list of clusters in order of time.
 func (h *hierarchy) runs() [][][]int {
-	order := make([]int, len(h.leaves))
-	for i := range order {
-		order[i] = i
-	}
+	order := fill.All(len(h.leaves))
 	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := h.leaves[a].Candidate.Visible, h.leaves[b].Candidate.Visible
+		x := h.leaves[a].Candidate.Visible
+		y := h.leaves[b].Candidate.Visible
 		return cmp.Or(cmp.Compare(h.leaves[a].Class, h.leaves[b].Class), cmp.Compare(x.SessionID(), y.SessionID()), x.CreatedAt.Compare(y.CreatedAt),
 			cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID))
 	})
 	var out [][][]int
-	session, day := "", ""
+	var session, day string
 	for n, i := range order {
 		r := h.leaves[i].Candidate.Visible
-		s, d := h.leaves[i].Class+"\x00\x00"+r.SessionID(), r.CreatedAt.UTC().Format("2006-01-02")
+		s := h.leaves[i].Class + "\x00\x00" + r.SessionID()
+		d := r.CreatedAt.UTC().Format("2006-01-02")
 		if n == 0 || s != session {
 			out = append(out, nil)
-			day = "\x00"
 		}
-		last := len(out) - 1
-		if clusters := out[last]; d != day || len(clusters[len(clusters)-1]) == mostLeaves {
-			out[last] = append(out[last], nil)
+		clusters := &out[len(out)-1]
+		last := len(*clusters) - 1
+		if last < 0 || d != day || len((*clusters)[last]) == mostLeaves {
+			*clusters = append(*clusters, []int{i})
+		} else {
+			(*clusters)[last] = append((*clusters)[last], i)
 		}
-		clusters := out[last]
-		clusters[len(clusters)-1] = append(clusters[len(clusters)-1], i)
-		session, day = s, d
+		session = s
+		day = d
 	}
 	return out
 }
@@ -132,7 +130,7 @@ type line struct {
 	leaf    int
 }
 
-// cluster summarises items that stand together, and the long ones of them each. It
+// cluster summarises items that are together, and the long ones of them each. It
 // returns the lines that the level above may take.
 func (h *hierarchy) cluster(leaves []int) []line {
 	var lines []line
@@ -144,11 +142,7 @@ func (h *hierarchy) cluster(leaves []int) []line {
 	if len(leaves) < 2 {
 		return lines
 	}
-	at, ok := h.add(schemas.SummaryOfCluster, h.leaves[leaves[0]].Candidate.SessionID(), lines, int(clusterPart*float64(total)))
-	if !ok {
-		return lines
-	}
-	return h.below(at)
+	return h.add(schemas.SummaryOfCluster, h.leaves[leaves[0]].Candidate.SessionID(), lines, int(clusterPart*float64(total)))
 }
 
 // item returns the lines of an item: its sentences, or those of its summary when it is
@@ -166,34 +160,20 @@ func (h *hierarchy) item(i int) []line {
 	if p.before < longItem || len(lines) < 3 && p.lines == nil {
 		return lines
 	}
-	at, ok := h.add(schemas.SummaryOfItem, r.SessionID(), lines, int(itemPart*float64(p.before)))
-	if !ok {
-		return lines
-	}
-	return h.below(at)
+	return h.add(schemas.SummaryOfItem, r.SessionID(), lines, int(itemPart*float64(p.before)))
 }
 
-// below returns the lines of a summary as the level above may take them.
-func (h *hierarchy) below(at int) []line {
-	s := &h.out[at]
-	out := make([]line, len(s.Lines))
-	for i, l := range s.Lines {
-		out[i] = h.taken[schemas.SpanRef{ItemID: s.ID, Span: l.Span}]
-	}
-	return out
-}
-
-// add makes a summary of the best lines that take at most limit tokens, in their order;
-// false when it would hold them all or none, would save nothing, or would, as that of
-// several items, repeat one of them.
-func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line, limit int) (int, bool) {
+// add makes a summary of the best lines that take at most limit tokens, in their order, and returns its lines as the level
+// above may take them. It makes none, and returns the lines as they are, when the summary would hold them all or none,
+// would save nothing, or would, as that of several items, repeat one of them.
+func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line, limit int) []line {
 	taken := choose(lines, limit, level != schemas.SummaryOfItem)
-	if len(taken) == 0 || level == schemas.SummaryOfItem && len(taken) == len(lines) && h.pieces[lines[0].leaf].lines == nil {
-		return 0, false
+	isWhole := level == schemas.SummaryOfItem && len(taken) == len(lines)
+	if len(taken) == 0 || isWhole && h.pieces[lines[0].leaf].lines == nil {
+		return lines
 	}
 	s := Summary{Level: level, Session: session}
 	var b strings.Builder
-	var spans []schemas.Span
 	speaker := ""
 	for _, i := range taken {
 		l := &lines[i]
@@ -206,7 +186,6 @@ func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line
 		speaker = l.speaker
 		start := b.Len()
 		b.WriteString(l.text)
-		spans = append(spans, schemas.Span{Start: start, End: b.Len()})
 		s.Lines = append(s.Lines, schemas.SummaryLine{Span: schemas.Span{Start: start, End: b.Len()}, Cites: []schemas.SpanRef{l.cite}})
 		if !slices.Contains(s.Links, l.cite.ItemID) {
 			s.Links = append(s.Links, l.cite.ItemID)
@@ -216,7 +195,8 @@ func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line
 		}
 	}
 	s.Text = b.String()
-	whole, of := 0, map[int]bool{}
+	whole := 0
+	of := map[int]bool{}
 	for i := range lines {
 		if leaf := lines[i].leaf; !of[leaf] {
 			of[leaf] = true
@@ -224,16 +204,16 @@ func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line
 		}
 	}
 	if level != schemas.SummaryOfItem && len(s.Links) < 2 || h.by.Count(s.Text) >= whole {
-		return 0, false
+		return lines
 	}
 	s.ID = idOf(&s)
-	for n, i := range taken {
-		l := lines[i]
-		l.cite = schemas.SpanRef{ItemID: s.ID, Span: spans[n]}
-		h.taken[l.cite] = l
-	}
 	h.out = append(h.out, s)
-	return len(h.out) - 1, true
+	below := make([]line, len(taken))
+	for n, i := range taken {
+		below[n] = lines[i]
+		below[n].cite = schemas.SpanRef{ItemID: s.ID, Span: s.Lines[n].Span}
+	}
+	return below
 }
 
 // idOf is the SHA-256 of level, text and citations, shortened to 128 bits.
@@ -255,76 +235,38 @@ const (
 )
 
 // choose picks lines greedily by score and by what they say that no line before has said,
-// against their cost, until limit tokens are taken, and returns them in order. What a
-// line is worth only falls while others are taken, so the best of a heap is worth
-// weighing again only when it comes up.
+// against their cost, until limit tokens are taken, and returns them in order.
 func choose(lines []line, limit int, speakers bool) []int {
 	said := map[uint64]bool{}
-	worth := func(i int) float64 {
-		known := 0
-		for _, t := range lines[i].terms {
-			if said[t] {
-				known++
-			}
-		}
-		again := float64(known) / float64(len(lines[i].terms)+1)
-		return (lines[i].score + .05) * (1 - repeated*again) / math.Sqrt(float64(lines[i].cost)+4)
-	}
-	q := &byWorth{}
-	for i := range lines {
-		q.list = append(q.list, weighed{i, worth(i)})
-	}
-	heap.Init(q)
 	var taken []int
-	for q.Len() > 0 && len(taken) < mostLines {
-		top := &q.list[0]
-		if now := worth(top.line); now < top.worth {
-			top.worth = now
-			heap.Fix(q, 0)
-			continue
-		}
-		i := heap.Pop(q).(weighed).line
-		cost := lines[i].cost
-		if speakers && lines[i].speaker != "" {
-			cost += 2
-		}
-		if cost > limit && len(taken) > 0 {
-			continue
-		}
-		limit -= cost
-		taken = append(taken, i)
-		for _, t := range lines[i].terms {
-			said[t] = true
-		}
+	shelf := fill.Shelf{
+		Value: func(i int) float64 {
+			known := 0
+			for _, t := range lines[i].terms {
+				if said[t] {
+					known++
+				}
+			}
+			again := float64(known) / float64(len(lines[i].terms)+1)
+			return (lines[i].score + .05) * (1 - repeated*again) / math.Sqrt(float64(lines[i].cost)+4)
+		},
+		Take: func(i int, _ float64) ([]int, bool) {
+			cost := lines[i].cost
+			if speakers && lines[i].speaker != "" {
+				cost += 2
+			}
+			if cost > limit && len(taken) > 0 {
+				return nil, false
+			}
+			limit -= cost
+			taken = append(taken, i)
+			for _, t := range lines[i].terms {
+				said[t] = true
+			}
+			return nil, len(taken) == mostLines
+		},
 	}
+	shelf.Fill(fill.All(len(lines)))
 	slices.Sort(taken)
 	return taken
-}
-
-type weighed struct {
-	line  int
-	worth float64
-}
-
-// byWorth is a heap of lines, best first, ties in their order.
-type byWorth struct{ list []weighed }
-
-func (q *byWorth) Len() int { return len(q.list) }
-
-func (q *byWorth) Less(a, b int) bool {
-	x, y := q.list[a], q.list[b]
-	if x.worth != y.worth {
-		return x.worth > y.worth
-	}
-	return x.line < y.line
-}
-
-func (q *byWorth) Swap(a, b int) { q.list[a], q.list[b] = q.list[b], q.list[a] }
-
-func (q *byWorth) Push(x any) { q.list = append(q.list, x.(weighed)) }
-
-func (q *byWorth) Pop() any {
-	last := q.list[len(q.list)-1]
-	q.list = q.list[:len(q.list)-1]
-	return last
 }

@@ -51,7 +51,8 @@ func (t *Texts) of(c *candidate.Candidate) reading {
 	if c.Content.Raw() != nil {
 		return reading{blob: true}
 	}
-	text, tool := c.Content.Text(), uint8(0)
+	text := c.Content.Text()
+	tool := uint8(0)
 	if c.Role == "tool" {
 		tool = 1
 	}
@@ -74,7 +75,7 @@ func (t *Texts) read(text string, units []schemas.Span) reading {
 	var an language.Analyzer
 	said := map[uint64]float64{}
 	for i, u := range units {
-		r.terms[i] = t.terms(&an, text[u.Start:u.End])
+		r.terms[i] = an.Hashes(t.seed, text[u.Start:u.End])
 		for _, term := range r.terms[i] {
 			said[term]++
 		}
@@ -95,29 +96,6 @@ func (t *Texts) read(text string, units []schemas.Span) reading {
 	return r
 }
 
-// fewTerms are those that are compared with each other faster than looked up.
-const fewTerms = 64
-
-func (t *Texts) terms(an *language.Analyzer, text string) []uint64 {
-	an.Analyze(text)
-	out := make([]uint64, 0, an.Len())
-	known := func(h uint64) bool { return slices.Contains(out, h) }
-	if an.Len() > fewTerms {
-		seen := make(map[uint64]bool, an.Len())
-		known = func(h uint64) bool {
-			was := seen[h]
-			seen[h] = true
-			return was
-		}
-	}
-	for i := range an.Len() {
-		if h := maphash.Bytes(t.seed, an.Term(i)); !known(h) {
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
 // reader scores sentences for a question. It is for one call of Shorten.
 type reader struct {
 	texts *Texts
@@ -131,7 +109,7 @@ func newReader(query string, texts *Texts) *reader {
 		texts = &Texts{seed: maphash.MakeSeed()}
 	}
 	r := &reader{texts: texts, query: map[uint64]int{}}
-	for _, t := range texts.terms(&language.Analyzer{}, query) {
+	for _, t := range new(language.Analyzer).Hashes(texts.seed, query) {
 		r.query[t] = 0
 		r.bits |= 1 << (t % 64)
 	}
@@ -156,9 +134,17 @@ func (r *reader) asksAny(terms []uint64) bool {
 func (r *reader) open(p *piece, query string, target int) {
 	known := r.texts.of(p.c)
 	if known.blob {
-		if p.lines = blobLines(p.c, query, target); p.lines != nil {
+		p.lines = blobLines(p.c, query, target)
+		if p.lines != nil {
 			return
 		}
+	}
+	r.openWhole(p, known)
+}
+
+// openWhole reads the units of an item, be it a blob.
+func (r *reader) openWhole(p *piece, known reading) {
+	if known.blob {
 		text := p.c.Content.Text()
 		known = r.texts.read(text, units(text))
 	}
@@ -189,7 +175,8 @@ func (r *reader) count(p *piece, known reading) {
 
 // scores are those of an item's units.
 func (r *reader) scores(p *piece) []float64 {
-	match, out := make([]float64, len(p.units)), slices.Clone(p.plain)
+	match := make([]float64, len(p.units))
+	out := slices.Clone(p.plain)
 	for i, terms := range p.terms {
 		for _, t := range terms {
 			if held, ok := r.asks(t); ok {

@@ -12,6 +12,7 @@ import (
 	"satchel/pipeline"
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/language"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/template"
@@ -298,7 +299,7 @@ func (r *Ranker) score(c *candidate.Candidate, similarity float64, now time.Time
 
 // order is the order in which candidates are taken, which are in that of their standings.
 func (r *Ranker) order(cs []candidate.Candidate, now time.Time) []int {
-	out, value := upTo(len(cs)), make([]float64, len(cs))
+	out, value := fill.All(len(cs)), make([]float64, len(cs))
 	for i := range cs {
 		value[i] = r.score(&cs[i], cs[i].Standing, now)
 	}

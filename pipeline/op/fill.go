@@ -36,7 +36,8 @@ func (e *Operations) buildPack(req pipeline.Request, in pack.Request, cs []candi
 }
 
 // compose fills the pack. Where it is compacted, extracts stand for long items; where tokens
-// are left afterwards, extracts give way to whole items, best first. What no item fits in has an extract of one more.
+// are left afterwards, extracts give way to whole items, best first, but not that of the tool output. What no item fits in
+// has an extract of one more.
 func (e *Operations) compose(req pipeline.Request, in pack.Request, cs []candidate.Candidate) (packed pack.Pack, compacted bool) {
 	tool, due := e.compactionDue(req, cs)
 	if !due {
@@ -44,49 +45,13 @@ func (e *Operations) compose(req pipeline.Request, in pack.Request, cs []candida
 	}
 	o := compaction.Options{Query: req.Query, Budget: req.Limits.Tokens, Counter: e.Admit.Counter(req.Model), Texts: e.texts}
 	compaction.Shorten(cs, o)
-	short := slices.Clone(cs)
-	packed = e.builder.Build(in, short)
+	in.Restore = func(c *candidate.Candidate) bool { return c.ID != tool && c.ShowWhole() }
 	if req.Query != "" {
-		in.Shorten = func(c *candidate.Candidate, tokens int) bool {
-			return compaction.ShortenTo(c, tokens, o)
-		}
+		in.Shorten = func(c *candidate.Candidate, tokens int) bool { return compaction.ShortenTo(c, tokens, o) }
 	}
-	if grown, whole, ok := e.restoreWhole(in, cs, short, packed, tool); ok {
-		packed, short = grown, whole
-	} else if in.Shorten != nil && in.Budget-packed.Tokens >= compaction.Smallest {
-		short = slices.Clone(cs)
-		packed = e.builder.Build(in, short)
-	}
-	copy(cs, short)
+	packed = e.builder.Build(in, cs)
 	compaction.RestoreUnshown(cs)
 	return packed, true
-}
-
-// restoreWhole fills the pack again with the whole of the best extracts that the tokens left
-// over pay for, but not with that of the tool output. ok is false when that shows less.
-func (e *Operations) restoreWhole(
-	in pack.Request, cs, short []candidate.Candidate, packed pack.Pack, tool string,
-) (_ pack.Pack, _ []candidate.Candidate, ok bool) {
-	left := in.Budget - packed.Tokens
-	whole := slices.Clone(cs)
-	for _, i := range slices.Sorted(slices.Values(packed.Shown)) { // best first
-		if x := short[i].Extract; x != nil && x.Before-x.After <= left && short[i].ID != tool {
-			left -= x.Before - x.After
-			compaction.RestoreWhole(&whole[i])
-			ok = true
-		}
-	}
-	if !ok {
-		return pack.Pack{}, nil, false
-	}
-	grown := e.builder.Build(in, whole)
-	for _, i := range packed.Shown {
-		before, after := short[i].Extract, whole[i].Extract
-		if !whole[i].Kept() || after != nil && (before == nil || after.After < before.After) {
-			return pack.Pack{}, nil, false
-		}
-	}
-	return grown, whole, true
 }
 
 // compactionDue reports whether extracts may stand for items that are too long for the pack: the

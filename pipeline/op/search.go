@@ -9,6 +9,7 @@ import (
 	"satchel/pipeline"
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
@@ -175,7 +176,7 @@ func (o *searchOp) Rank(ctx context.Context, rec *pipeline.Recorder, req pipelin
 // extract.
 func (o *searchOp) Pack(_ context.Context, req pipeline.Request, _ pipeline.Plan, ranked pipeline.Ranked) (pipeline.Packed, error) {
 	out, cs := newPacked(ranked.Notes), ranked.Candidates
-	found := o.chooseHits(req, ranked, upTo(len(cs)))
+	found := o.chooseHits(req, ranked, fill.All(len(cs)))
 	left, counter := o.e.Admit.Slice.Left(req.Limits), o.e.Admit.Counter("")
 	for _, i := range found {
 		c := &cs[i]
@@ -202,15 +203,6 @@ func (o *searchOp) Pack(_ context.Context, req pipeline.Request, _ pipeline.Plan
 
 // bytesOfToken is how many bytes a token of prose has.
 const bytesOfToken = 4
-
-// upTo is the numbers from 0 that are less than n.
-func upTo(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
 
 // chooseHits takes the first found candidates of an order as results, each with its older versions, and adds the items
 // that their links reach, over items and links that policy lets the principal see; shown has all of them. It drops the

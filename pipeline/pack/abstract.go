@@ -124,7 +124,7 @@ func cited(text string, n int, given map[int]*candidate.Candidate) (schemas.TLDR
 	return out, nil
 }
 
-// held is a sentence that stands without its citations and says what they say.
+// held is a sentence without its citations, which says what they say.
 func held(line string, given map[int]*candidate.Candidate) (schemas.TLDRSentence, error) {
 	numbers := map[int]bool{}
 	for _, m := range citations.FindAllStringSubmatch(line, -1) {
@@ -165,11 +165,12 @@ func says(source, text string) bool {
 	for _, w := range words(source) {
 		stems[stem(w)] = true
 	}
-	known, all := 0, 0
+	var known, all int
 	for i, w := range words(text) {
 		has := stems[stem(w)]
 		first := []rune(w)[0]
-		if !has && (unicode.IsDigit(first) || i > 0 && unicode.IsUpper(first)) {
+		isFact := unicode.IsDigit(first) || i > 0 && unicode.IsUpper(first)
+		if isFact && !has {
 			return false
 		}
 		if len(w) > 3 {

@@ -118,7 +118,8 @@ func readRules(name string, raw []byte) ([]rule, error) {
 		Rules []rule            `yaml:"rules"`
 	}
 	if err := yaml.UnmarshalWithOptions(raw, &doc, yaml.DisallowUnknownField()); err != nil {
-		line, message := 1, "not YAML"
+		line := 1
+		message := "not YAML"
 		var located interface {
 			GetMessage() string
 			GetToken() *token.Token
@@ -222,7 +223,8 @@ func saysFunction(params ...any) (any, error) {
 // nothing else is shown. Doubtful is that what was found hardly answers the question.
 func (r *Rules) Afford(cs []candidate.Candidate, shown []int, doubtful bool) []schemas.Affordance {
 	p := pattern{Shown: len(shown), Found: len(cs), Doubtful: doubtful}
-	bestWords, tools := 0.0, onlyTools(cs)
+	bestWords := 0.0
+	tools := onlyTools(cs)
 	for _, i := range orTooLarge(cs, shown) {
 		if tools || cs[i].Kind != schemas.KindTool {
 			p.Best = max(p.Best, cs[i].Score)

@@ -11,7 +11,8 @@ import (
 // Said names who said an item: its speaker and, behind it, the agent that wrote the item where that
 // is another and nothing before the items says so.
 func Said(r *candidate.Candidate) string {
-	name, author := label(r.Speaker), r.OtherAuthor()
+	name := label(r.Speaker)
+	author := r.OtherAuthor()
 	switch r.Credit {
 	case candidate.CreditAbove:
 		return name
@@ -34,7 +35,8 @@ func Writer(r *candidate.Candidate) string {
 // none wrote two of them. Its items are credited above, so that what one agent imported
 // costs a line; every other item names its author beside it.
 func Credit(cs []candidate.Candidate) string {
-	wrote, most := map[string]int{}, ""
+	wrote := map[string]int{}
+	most := ""
 	for i := range cs {
 		if author := cs[i].OtherAuthor(); author != "" && cs[i].Kept() {
 			wrote[author]++

@@ -59,11 +59,13 @@ type Request struct {
 	// Shorten puts an extract of at most so many tokens in the place of a candidate's content, and reports
 	// whether there is one. nil: every item is shown as it is.
 	Shorten func(c *candidate.Candidate, tokens int) bool
+	// Restore puts the whole back in the place of a candidate's extract, and reports whether that may be. nil: extracts stay.
+	Restore func(c *candidate.Candidate) bool
 	// Before are candidates in the order of the session's last pack, −1 for one that is
-	// none any more; what stays of it stands where it was. nil: no pack is kept to.
+	// none any more; what stays of it is where it was. nil: no pack is kept to.
 	Before []int
 	Days   string         // a sentence about those that the question names
-	Zone   *time.Location // of the days that items stand under; nil is UTC
+	Zone   *time.Location // of the days above items; nil is UTC
 }
 
 // Pack is what a Builder makes. Shown are the indexes of the candidates in the order
@@ -111,7 +113,9 @@ func (b *Builder) Build(req Request, cs []candidate.Candidate) Pack {
 		p = w.compose()
 	}
 	w.mark()
-	p.ItemsLimited, p.Least, p.Lost = w.full, w.smallest(), w.lost
+	p.ItemsLimited = w.full
+	p.Least = w.smallest()
+	p.Lost = w.lost
 	p.TLDR = b.summarise(&req, cs, p.Shown)
 	return p
 }
@@ -165,8 +169,10 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
 	if dropTools(cs, req.Query, req.Before) && !anyKept(cs) {
 		req.Unanswered = true
 	}
-	w.toolsAlone, w.author = onlyTools(cs), Credit(cs)
-	if w.layOut(); w.author != "" && !strings.Contains(w.fixed.preamble, AuthorLine(w.author)) { // nothing says who wrote most
+	w.toolsAlone = onlyTools(cs)
+	w.author = Credit(cs)
+	w.layOut()
+	if w.author != "" && !strings.Contains(w.fixed.preamble, AuthorLine(w.author)) { // nothing says who wrote most
 		w.author = ""
 		for i := range cs {
 			cs[i].Credit = candidate.CreditOther
@@ -178,7 +184,8 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
 
 // layOut renders the texts and divides the budget among the parts.
 func (w *packer) layOut() {
-	w.fixed, w.lost = w.fixedTexts(), nil
+	w.fixed = w.fixedTexts()
+	w.lost = nil
 	w.say()
 	var demand [parts]float64
 	for part, tokens := range w.said {
@@ -226,7 +233,8 @@ func (w *packer) render(i int) {
 	default:
 		w.kind[i] = int8(slices.Index(sections[:], section))
 	}
-	if !c.Kept() && c.Quote == nil && c.ContentTokens > 0 && w.req.Counter.Name() == storedTokenizer { // nobody reads its text
+	isCounted := c.ContentTokens > 0 && w.req.Counter.Name() == storedTokenizer
+	if isCounted && !c.Kept() && c.Quote == nil { // its text is not read
 		c.Tokens = referenceTokens + c.ContentTokens
 		if inFence(c) {
 			c.Tokens += w.count(fenced(title(c), ""))
@@ -236,14 +244,16 @@ func (w *packer) render(i int) {
 	text, verbatim := w.text(i)
 	of := w.newest[i]
 	if of >= 0 {
-		if w.day[i] = noDay; w.kind[i] == memories && w.b.orders.Memory == OrderTime && !w.cs[of].CreatedAt.IsZero() {
+		w.day[i] = noDay
+		if w.kind[i] == memories && w.b.orders.Memory == OrderTime && !w.cs[of].CreatedAt.IsZero() {
 			w.day[i] = w.dates.day(w.cs[of].CreatedAt)
 		}
 	} else if section == schemas.SectionMemory && !c.CreatedAt.IsZero() {
 		if w.b.orders.Memory == OrderTime {
 			w.day[i] = w.dates.day(c.CreatedAt)
 		} else {
-			text, verbatim = c.CreatedAt.In(w.dates.zone).Format(time.DateOnly)+" "+text, false
+			text = c.CreatedAt.In(w.dates.zone).Format(time.DateOnly) + " " + text
+			verbatim = false
 		}
 	}
 	c.Text = text
@@ -252,7 +262,8 @@ func (w *packer) render(i int) {
 
 // text is how candidate i is shown, and whether that is "speaker: text" byte for byte.
 func (w *packer) text(i int) (text string, verbatim bool) {
-	c, of := &w.cs[i], w.newest[i]
+	c := &w.cs[i]
+	of := w.newest[i]
 	switch {
 	case of >= 0 && c.Fenced():
 		return fenced(written(c, &w.cs[of], w.req.Zone)+caution(c), c.Difference), false
@@ -264,7 +275,8 @@ func (w *packer) text(i int) (text string, verbatim bool) {
 
 // wholeText is how a candidate is shown that is no older version.
 func wholeText(c *candidate.Candidate, zone *time.Location) (text string, verbatim bool) {
-	also, by := Also(c, zone), ""
+	also := Also(c, zone)
+	by := ""
 	if !speaks(c) {
 		by = Writer(c)
 	}
@@ -272,7 +284,8 @@ func wholeText(c *candidate.Candidate, zone *time.Location) (text string, verbat
 		return quoted(c, by+caution(c)+also), false
 	}
 	text, verbatim = body(c)
-	text, verbatim = by+text, verbatim && by == ""
+	text = by + text
+	verbatim = verbatim && by == ""
 	if also != "" && c.Quote == nil && !inFence(c) {
 		return text + also, false
 	}
@@ -284,7 +297,7 @@ func speaks(c *candidate.Candidate) bool {
 	return c.Speaker != "" && (c.Fenced() || c.Quote == nil && !inFence(c) || c.Quote != nil && c.Kind == schemas.KindMemory)
 }
 
-// caution stands before a fenced candidate.
+// caution is the words before a fenced candidate.
 func caution(c *candidate.Candidate) string {
 	if c.Suspect {
 		return Caution
@@ -292,7 +305,7 @@ func caution(c *candidate.Candidate) string {
 	return cautionUnjudged
 }
 
-// sectionOf is the section in which a candidate stands. Passages of a memory are dated as memories are.
+// sectionOf is the section of a candidate. Passages of a memory are dated as memories are.
 func sectionOf(c *candidate.Candidate) schemas.SectionType {
 	info, ok := c.Kind.Info()
 	switch {
@@ -321,8 +334,11 @@ func (w *packer) count(text string) int {
 func (w *packer) undo(n int) {
 	for range min(n, len(w.chosen)) {
 		last := len(w.chosen) - 1
-		w.taken[w.chosen[last]] = false
-		w.chosen, w.costs = w.chosen[:last], w.costs[:last]
+		i := w.chosen[last]
+		w.taken[i] = false
+		w.spent[w.part[i]] -= w.costs[last]
+		w.chosen = w.chosen[:last]
+		w.costs = w.costs[:last]
 	}
 }
 
@@ -330,7 +346,9 @@ func (w *packer) undo(n int) {
 func (w *packer) bare() {
 	w.undo(len(w.chosen))
 	w.more = ""
-	w.fixed, w.said, w.lost = fixedTexts{}, [parts]int{}, nil
+	w.fixed = fixedTexts{}
+	w.said = [parts]int{}
+	w.lost = nil
 	if w.req.Task != "" {
 		w.cut(schemas.DropTask, taskHeading, w.req.Task, 0)
 	}
@@ -342,9 +360,15 @@ func (w *packer) bare() {
 // smallest returns the tokens of the smallest candidate that the budget left out, with its headings; 0 where something is
 // shown.
 func (w *packer) smallest() int {
+	if len(w.chosen) > 0 {
+		return 0
+	}
 	least := 0
 	for i := range w.cs {
-		if cost := w.cost(i); len(w.chosen) == 0 && w.part[i] >= 0 && w.cs[i].Drop == schemas.DropBudget && (least == 0 || cost < least) {
+		if w.part[i] < 0 || w.cs[i].Drop != schemas.DropBudget {
+			continue
+		}
+		if cost := w.cost(i); least == 0 || cost < least {
 			least = cost
 		}
 	}
@@ -359,18 +383,23 @@ func (w *packer) mark() {
 		}
 		w.cs[i].Drop = schemas.DropBudget
 		if of := w.newest[i]; of >= 0 && w.taken[of] {
-			w.cs[i].Drop, w.cs[i].Detail, w.cs[i].Of = schemas.DropNewer, "by "+w.cs[of].ID, w.cs[of].ID
+			w.cs[i].Drop = schemas.DropNewer
+			w.cs[i].Detail = "by " + w.cs[of].ID
+			w.cs[i].Of = w.cs[of].ID
 		} else if w.past[i] {
-			w.cs[i].Drop, w.cs[i].Detail = schemas.DropRank, candidate.WorthLess
+			w.cs[i].Drop = schemas.DropRank
+			w.cs[i].Detail = candidate.WorthLess
 		} else if w.full {
 			w.cs[i].Drop = schemas.DropRank
 		} else if w.part[i] == partTools && !w.toolsAlone {
-			w.cs[i].Drop, w.cs[i].Detail = schemas.DropRank, "tools have their share"
+			w.cs[i].Drop = schemas.DropRank
+			w.cs[i].Detail = "tools have their share"
 		}
 	}
 	for _, i := range w.heavy {
 		if !w.taken[i] {
-			w.cs[i].Drop, w.cs[i].Detail = schemas.DropBudget, fmt.Sprintf("the content shown may have %d bytes", w.req.Bytes)
+			w.cs[i].Drop = schemas.DropBudget
+			w.cs[i].Detail = fmt.Sprintf("the content shown may have %d bytes", w.req.Bytes)
 		}
 	}
 }

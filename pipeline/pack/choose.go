@@ -1,11 +1,11 @@
 package pack
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/fill"
 	"satchel/schemas"
 )
 
@@ -26,7 +26,7 @@ const (
 // with s the score's logit in units of the fused z-score, s₊ the best of the
 // candidate's session, s₁ the best of all, and n₊ how many of its session are better.
 // Weighing cost keeps a larger budget from meaning less evidence; the session counts
-// because what bears on a question stands together, the less the more of it is there.
+// because items that bear on a question come together, the less the more of it is there.
 // c is 1 where the candidates take four times the budget or more, and falls to ½ with
 // what they take: where nearly all fits, the score says most.
 // Tokens are what showing the candidate adds, a new day's heading included,
@@ -37,7 +37,8 @@ const (
 // chosen beyond the limit of items too, so that each candidate's place is known, and given up
 // again.
 func (w *packer) choose() {
-	if w.scarcity = 1; w.req.Farther == 0 { // the order of what is shown does not depend on the budget
+	w.scarcity = 1
+	if w.req.Farther == 0 { // the order of what is shown does not depend on the budget
 		w.scarcity = w.budgetScarcity()
 	}
 	linked := false
@@ -68,16 +69,14 @@ func (w *packer) choose() {
 	if len(w.req.Before) > 0 {
 		w.keepOrder(best)
 	}
+	w.restore()
 	w.fillRest()
 	w.versionsLast()
 	w.place()
 	w.settle()
-	for len(w.chosen) > w.req.Limit {
-		last := len(w.chosen) - 1
-		i := w.chosen[last]
-		w.spent[w.part[i]] -= w.costs[last]
+	if over := len(w.chosen) - w.req.Limit; over > 0 {
 		w.full = true
-		w.undo(1)
+		w.undo(over)
 	}
 }
 
@@ -94,36 +93,71 @@ func (w *packer) settle() {
 	}
 }
 
+// restore has extracts give way to whole items, best first, while the rest of the budget pays for them.
+func (w *packer) restore() {
+	if w.req.Restore == nil {
+		return
+	}
+	for _, i := range slices.Sorted(slices.Values(w.chosen)) {
+		short := w.cs[i]
+		if !w.req.Restore(&w.cs[i]) {
+			continue
+		}
+		w.render(i)
+		tokens := w.cs[i].Tokens - short.Tokens
+		bytes := shownBytes(&w.cs[i]) - shownBytes(&short)
+		if tokens > w.left() || w.req.Bytes > 0 && w.bytes+bytes > w.req.Bytes {
+			w.cs[i] = short
+			continue
+		}
+		w.spent[w.part[i]] += tokens
+		w.bytes += bytes
+		w.costs[slices.Index(w.chosen, i)] += tokens
+	}
+}
+
 // shortened is how many candidates are tried for an extract that fills the rest of the budget.
 const shortened = 8
 
 // fillRest takes an extract of the best candidate of knowledge and memory that is too long for the rest of the budget
 // and has one that fits.
 func (w *packer) fillRest() {
-	if w.req.Shorten == nil || len(w.chosen) >= w.req.Limit || w.req.Farther > 0 && len(w.chosen) > 0 {
+	isEnded := w.req.Farther > 0 && len(w.chosen) > 0
+	if isEnded || w.req.Shorten == nil || len(w.chosen) >= w.req.Limit {
 		return
 	}
-	queue := &byValue{cs: w}
+	var open []int
 	for i := range w.cs {
 		if w.part[i] == partRecall && !w.taken[i] && w.newest[i] < 0 {
-			queue.list = append(queue.list, w.priced(i))
+			open = append(open, i)
 		}
 	}
-	slices.SortFunc(queue.list, queue.compare)
-	for _, next := range queue.list[:min(shortened, len(queue.list))] {
-		i := next.at
-		whole := w.cs[i]
-		room := w.left() - (w.cost(i) - w.cs[i].Tokens) - referenceTokens
-		if !w.req.Shorten(&w.cs[i], room-1) { // a space before it may be a token
-			continue
-		}
-		w.render(i)
-		if size := w.bytes + shownBytes(&w.cs[i]); w.cost(i) <= w.left() && (w.req.Bytes <= 0 || size <= w.req.Bytes) {
-			w.take(i, w.cost(i))
-			return
-		}
-		w.cs[i] = whole
+	tried := 0
+	w.fill(open, func(i int, _ float64) ([]int, bool) {
+		tried++
+		return nil, w.takeShortened(i) || tried == shortened
+	})
+}
+
+// takeShortened takes an extract of a candidate, and reports whether it has one that fits.
+func (w *packer) takeShortened(i int) bool {
+	whole := w.cs[i]
+	room := w.left() - (w.cost(i) - w.cs[i].Tokens) - referenceTokens
+	if !w.req.Shorten(&w.cs[i], room-1) { // a space before it may be a token
+		return false
 	}
+	w.render(i)
+	if cost := w.cost(i); cost <= w.left() && w.fitsBytes(i) {
+		w.take(i, cost)
+		return true
+	}
+	w.cs[i] = whole
+	return false
+}
+
+// fitsBytes reports whether the limit of bytes has room for candidate i.
+func (w *packer) fitsBytes(i int) bool {
+	return w.req.Bytes <= 0 || w.bytes+shownBytes(&w.cs[i]) <= w.req.Bytes
 }
 
 // given takes the candidates that are in the pack without a search, while the budget pays for them.
@@ -132,8 +166,7 @@ func (w *packer) given() {
 		if w.cs[i].Given == candidate.NotGiven || w.part[i] < 0 || w.taken[i] {
 			continue
 		}
-		size := shownBytes(&w.cs[i])
-		if cost := w.cost(i); cost <= w.left() && (w.req.Bytes <= 0 || w.bytes+size <= w.req.Bytes) {
+		if cost := w.cost(i); cost <= w.left() && w.fitsBytes(i) {
 			w.take(i, cost)
 		}
 	}
@@ -144,16 +177,18 @@ func (w *packer) place() {
 	for n, i := range w.chosen {
 		w.cs[i].Place = n + 1
 	}
-	rest := &byValue{cs: w}
+	var rest []int
 	for i := range w.cs {
 		if w.part[i] >= 0 && !w.taken[i] {
-			rest.list = append(rest.list, w.priced(i))
+			rest = append(rest, i)
 		}
 	}
-	slices.SortFunc(rest.list, rest.compare)
-	for n := range rest.list {
-		w.cs[rest.list[n].at].Place = len(w.chosen) + n + 1
-	}
+	last := len(w.chosen)
+	w.fill(rest, func(i int, _ float64) ([]int, bool) {
+		last++
+		w.cs[i].Place = last
+		return nil, false
+	})
 }
 
 // budgetScarcity is how much session and cost count, ½ to 1.
@@ -169,35 +204,33 @@ func (w *packer) budgetScarcity() float64 {
 
 // standing returns the value of each candidate before its cost.
 func (w *packer) standing() []float64 {
-	s, in := make([]float64, len(w.cs)), make([]int, len(w.cs))
+	type session struct {
+		top    float64
+		better int
+	}
+	s := make([]float64, len(w.cs))
 	best := math.Inf(-1)
-	number := make(map[string]int, min(len(w.cs), 64))
-	tops, better := []float64{0}, []int{0} // by session; 0 is none
+	sessions := make(map[string]*session, min(len(w.cs), 64))
 	for i := range w.cs {
 		if w.part[i] < 0 {
 			continue
 		}
 		s[i] = logit(w.cs[i].Standing)
 		best = max(best, s[i])
-		if id := w.cs[i].SessionID(); id != "" {
-			at, ok := number[id]
-			if !ok {
-				at = len(tops)
-				number[id] = at
-				tops, better = append(tops, s[i]), append(better, 0)
-			}
-			if in[i] = at; s[i] > tops[at] {
-				tops[at] = s[i]
-			}
+		id := w.cs[i].SessionID()
+		if of := sessions[id]; of != nil {
+			of.top = max(of.top, s[i])
+		} else if id != "" {
+			sessions[id] = &session{top: s[i]}
 		}
 	}
 	for i := range w.cs { // best first
 		if w.part[i] < 0 {
 			continue
 		}
-		if at := in[i]; at > 0 {
-			s[i] += w.scarcity * (sessionWeight*(tops[at]-best) - crowdWeight*math.Log1p(float64(better[at])))
-			better[at]++
+		if of := sessions[w.cs[i].SessionID()]; of != nil {
+			s[i] += w.scarcity * (sessionWeight*(of.top-best) - crowdWeight*math.Log1p(float64(of.better)))
+			of.better++
 		} else {
 			s[i] += w.scarcity * sessionWeight * (s[i] - best)
 		}
@@ -222,69 +255,64 @@ func (w *packer) greedy(pot func(part int8) int) {
 	if !w.pays(pot, &least) {
 		return
 	}
-	queue := &byValue{cs: w, list: make([]priced, 0, len(w.cs))}
-	onDay := make([]int, len(w.dates.list)) // the first whose day has no heading yet, plus one
-	next := make([]int, len(w.cs))          // the one on the same day, plus one
+	open := make([]int, 0, len(w.cs))
+	onDay := make([][]int, len(w.dates.list)) // those whose day has no heading yet
 	for i := range w.cs {
 		if w.part[i] < 0 || w.taken[i] || w.waits(i) {
 			continue
 		}
-		queue.list = append(queue.list, w.priced(i))
+		open = append(open, i)
 		if day := w.day[i]; day != noDay && !w.run(i).has(day) {
-			next[i], onDay[day] = onDay[day], i+1
+			onDay[day] = append(onDay[day], i)
 		}
 	}
-	queue.order()
-	done := make([]bool, len(w.cs))
-	for len(queue.list) > 0 {
-		first := queue.pop()
-		i := first.at
-		if done[i] || w.isPast(first) {
-			continue
+	w.fill(open, func(i int, value float64) (risen []int, full bool) {
+		if w.taken[i] || w.isPast(i, value) {
+			return nil, false
 		}
 		cost := w.cost(i)
 		if cost > pot(w.part[i]) || cost > w.left() {
-			continue // dearer now; a new day may make it cheaper again
+			return nil, false // dearer now; a new day may make it cheaper again
 		}
-		if size := shownBytes(&w.cs[i]); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
+		if !w.fitsBytes(i) {
 			w.heavy = append(w.heavy, i)
-			continue
+			return nil, false
 		}
-		done[i] = true
-		if w.take(i, cost); !w.pays(pot, &least) {
-			return
-		}
+		w.take(i, cost)
+		risen = onDay[w.day[i]]
+		onDay[w.day[i]] = nil
 		for _, of := range w.older[i] {
-			if w.part[of] >= 0 && !w.taken[of] {
-				queue.push(w.priced(of))
+			if w.part[of] >= 0 {
+				risen = append(risen, of)
 			}
 		}
-		for same := onDay[w.day[i]]; same > 0; same = next[same-1] {
-			if !done[same-1] {
-				queue.push(w.priced(same - 1))
-			}
-		}
-		onDay[w.day[i]] = 0
-	}
+		return risen, !w.pays(pot, &least)
+	})
+}
+
+// fill offers candidates, best value first, ties by id.
+func (w *packer) fill(open []int, take func(i int, value float64) (risen []int, full bool)) {
+	shelf := fill.Shelf{Value: w.value, Before: func(i, j int) bool { return w.cs[i].ID < w.cs[j].ID }, Take: take}
+	shelf.Fill(open)
 }
 
 // isPast reports whether a candidate is worth too little for its tokens to be shown. What is quoted was chosen by its
 // passages, what is given was not chosen, and what is needed belongs to what was. What a link reaches is shown with what it
 // was reached from.
-func (w *packer) isPast(next priced) bool {
-	c := &w.cs[next.at]
-	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Given != candidate.NotGiven {
+func (w *packer) isPast(i int, value float64) bool {
+	c := &w.cs[i]
+	if w.req.Farther == 0 || w.part[i] != partRecall || c.Given != candidate.NotGiven {
 		return false
 	}
 	if c.Linked != "" && !c.Needed {
 		from, there := w.byID[c.Linked]
-		w.past[next.at] = there && from != next.at && !w.taken[from] && (isFar(&w.cs[from]) || w.isPast(w.priced(from)))
-		return w.past[next.at]
+		w.past[i] = there && from != i && !w.taken[from] && (isFar(&w.cs[from]) || w.isPast(from, w.value(from)))
+		return w.past[i]
 	}
-	w.best = max(w.best, next.value)
-	far := next.value < w.best-w.req.Farther || c.Score < hopeless*w.likeliest
-	w.past[next.at] = !c.Needed && (far && c.Quote == nil || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(next.at))
-	return w.past[next.at]
+	w.best = max(w.best, value)
+	far := value < w.best-w.req.Farther || c.Score < hopeless*w.likeliest
+	w.past[i] = !c.Needed && (far && c.Quote == nil || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(i))
+	return w.past[i]
 }
 
 // isFar reports whether a candidate was dropped as too little bears on the question.
@@ -354,7 +382,9 @@ func (w *packer) left() int {
 // used is what each part takes.
 func (w *packer) used() [parts]int {
 	used := w.spent
-	used[partUser], used[partTask], used[partSafety] = w.said[partUser], w.said[partTask], w.said[partSafety]
+	used[partUser] = w.said[partUser]
+	used[partTask] = w.said[partTask]
+	used[partSafety] = w.said[partSafety]
 	return used
 }
 
@@ -363,77 +393,14 @@ func (w *packer) take(i, cost int) {
 	w.spent[part] += cost
 	w.bytes += shownBytes(&w.cs[i])
 	w.taken[i] = true
-	w.chosen, w.costs = append(w.chosen, i), append(w.costs, cost)
+	w.chosen = append(w.chosen, i)
+	w.costs = append(w.costs, cost)
 	run := w.run(i)
 	run.sections[w.kind[i]] = true
 	w.dates.show(run, w.day[i])
 }
 
-// priced is a candidate at what it was worth when it was put in the queue.
-type priced struct {
-	at    int
-	value float64
-}
-
-func (w *packer) priced(i int) priced {
-	return priced{i, w.worth[i] - costWeight*w.scarcity*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.run(i), w.day[i]))))}
-}
-
-// byValue is a heap of candidates, best value first, ties by id.
-type byValue struct {
-	cs   *packer
-	list []priced
-}
-
-func (q *byValue) compare(x, y priced) int {
-	switch {
-	case x.value > y.value:
-		return -1
-	case x.value < y.value:
-		return 1
-	}
-	return cmp.Compare(q.cs.cs[x.at].ID, q.cs.cs[y.at].ID)
-}
-
-func (q *byValue) push(x priced) {
-	at := len(q.list)
-	q.list = append(q.list, x)
-	for at > 0 {
-		above := (at - 1) / 2
-		if q.compare(q.list[above], x) <= 0 {
-			break
-		}
-		q.list[at], at = q.list[above], above
-	}
-	q.list[at] = x
-}
-
-func (q *byValue) pop() priced {
-	first, last := q.list[0], q.list[len(q.list)-1]
-	q.list = q.list[:len(q.list)-1]
-	if len(q.list) > 0 {
-		q.sift(0, last)
-	}
-	return first
-}
-
-// order makes a heap of the list.
-func (q *byValue) order() {
-	for at := len(q.list)/2 - 1; at >= 0; at-- {
-		q.sift(at, q.list[at])
-	}
-}
-
-// sift puts x where it belongs at or below a place.
-func (q *byValue) sift(at int, x priced) {
-	for below := 2*at + 1; below < len(q.list); below = 2*at + 1 {
-		if below+1 < len(q.list) && q.compare(q.list[below+1], q.list[below]) < 0 {
-			below++
-		}
-		if q.compare(x, q.list[below]) <= 0 {
-			break
-		}
-		q.list[at], at = q.list[below], below
-	}
-	q.list[at] = x
+// value is what candidate i is worth for its tokens now.
+func (w *packer) value(i int) float64 {
+	return w.worth[i] - costWeight*w.scarcity*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.run(i), w.day[i]))))
 }

@@ -69,7 +69,7 @@ func paragraph(text string) string {
 	return clean + "\n"
 }
 
-// notes say what was withheld, by count. What is redacted says so where it stands.
+// notes say what was withheld, by count. Redacted content says so in its place.
 func (w *packer) notes() string {
 	out := ""
 	if total := Sum(w.req.Denied); total > 0 {
@@ -130,8 +130,10 @@ func Sum(counts map[string]int) int {
 // divide gives the parts of the budget what they demand, and shortens the fixed texts to what their parts allow.
 // Where the user's message fits only without the preamble, the preamble gives way, but for what it says is unknown.
 func (w *packer) divide(demand [parts]float64) {
-	shares, whole := w.b.shares.list(), w.said
-	preamble, user := w.count(w.fixed.preamble), w.count(w.fixed.user)
+	shares := w.b.shares.list()
+	whole := w.said
+	preamble := w.count(w.fixed.preamble)
+	user := w.count(w.fixed.user)
 	unknown := w.count(w.unknown())
 	if float64(preamble) > shares[partUser]*float64(w.req.Budget) {
 		whole[partUser] = user + unknown
@@ -145,8 +147,11 @@ func (w *packer) divide(demand [parts]float64) {
 	}
 	limit := w.limits[partUser]
 	if alone := user <= limit && preamble+user > limit; alone || preamble > limit {
-		if w.fixed.preamble, preamble = w.unknown(), unknown; unknown > limit {
-			w.fixed.preamble, preamble = "", 0
+		w.fixed.preamble = w.unknown()
+		preamble = unknown
+		if unknown > limit {
+			w.fixed.preamble = ""
+			preamble = 0
 		}
 	}
 	if user > limit-preamble {
@@ -172,7 +177,8 @@ const leastShown = 16
 // shorten returns a heading and as much of the text as limit tokens allow, and where that ends in the text; "" and 0 when
 // not even a few words are left.
 func (w *packer) shorten(heading, text string, limit int) (string, int) {
-	lo, hi := 0, len(text)
+	lo := 0
+	hi := len(text)
 	for hi-lo > leastShown/2 {
 		mid := (lo + hi) / 2
 		if w.req.Counter.Count(heading+paragraph(text[:wordEnd(text, mid)]+"…")) <= limit {
@@ -255,7 +261,7 @@ func (w *packer) size() int {
 	return n
 }
 
-// sections of items, in the order in which they stand. The memory section begins with the turns
+// sections of items, in their order. The memory section begins with the turns
 // of the request's session.
 var sections = [...]schemas.SectionType{schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory, schemas.SectionMemory}
 
@@ -295,7 +301,8 @@ func (w *packer) write(text *strings.Builder, p *Pack) []Section {
 	}
 	memory := &out[memories]
 	if turns := &out[conversation]; len(turns.Items) > 0 {
-		memory.Items, memory.Tokens = append(turns.Items, memory.Items...), memory.Tokens+turns.Tokens
+		memory.Items = append(turns.Items, memory.Items...)
+		memory.Tokens += turns.Tokens
 		memory.Reason = "the last turns of the session; " + memory.Reason
 	}
 	return slices.Delete(out, conversation, memories)
@@ -305,7 +312,8 @@ func (w *packer) write(text *strings.Builder, p *Pack) []Section {
 // theirs, in proportion to what they took.
 func (w *packer) split(items []Section) {
 	items[0].Budget = w.limits[partTools]
-	limit, knowledge := w.limits[partRecall], items[1].Tokens
+	limit := w.limits[partRecall]
+	knowledge := items[1].Tokens
 	total := knowledge + items[2].Tokens
 	if total == 0 {
 		items[2].Budget = limit

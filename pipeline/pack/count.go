@@ -2,94 +2,33 @@ package pack
 
 import (
 	"encoding/json"
-	"hash/maphash"
-	"math"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/cache"
 	"satchel/pipeline/token"
 )
 
-// costs counts tokens of rendered lines and remembers them by the hash of the text,
-// never the text itself. It is bounded and safe for concurrent use.
-type costs struct {
-	seeds [2]maphash.Seed
+// costs counts tokens of rendered lines and remembers those of the exact tokenizers. It is safe for concurrent use.
+type costs struct{ known *cache.Memo[int] }
 
-	mu    sync.RWMutex
-	known map[costKey]int32
-	dates map[dateKey]date
-
-	// What a space before a text's first word adds to its tokens, by the word: each in the
-	// one slot its hash has, of which 8 bits are the tokens plus 128.
-	leads [maxLeads]atomic.Uint64
-}
-
-type costKey struct {
-	tokenizer string
-	hash      [2]uint64
-}
-
-type dateKey struct {
-	tokenizer string
-	day       int64
-}
-
-const (
-	maxCosts = 128 << 10
-	maxDates = 4 << 10
-	maxLeads = 4 << 10 // a power of two
-)
+const costsBytes = 6 << 20 // of a generation
 
 // longestCounted is how many bytes of a body are counted for a pack. A longer one has at most as many tokens as bytes;
 // it costs that many until the projector has counted it.
 const longestCounted = 256 << 10
 
-func newCosts() *costs {
-	return &costs{
-		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		known: map[costKey]int32{}, dates: map[dateKey]date{},
-	}
-}
-
-// date returns the headings of a day, in days since 1970.
-func (c *costs) date(by token.Counter, day int64) date {
-	key := dateKey{by.Name(), day}
-	c.mu.RLock()
-	d, ok := c.dates[key]
-	c.mu.RUnlock()
-	if ok {
-		return d
-	}
-	d = dateOf(day, func(text string) int { return c.count(by, text) })
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.dates) >= maxDates {
-		clear(c.dates)
-	}
-	c.dates[key] = d
-	return d
-}
+func newCosts() *costs { return &costs{known: cache.NewMemo[int](costsBytes)} }
 
 // count returns the tokens of text.
 func (c *costs) count(by token.Counter, text string) int {
-	key := costKey{by.Name(), [2]uint64{maphash.String(c.seeds[0], text), maphash.String(c.seeds[1], text)}}
-	c.mu.RLock()
-	n, ok := c.known[key]
-	c.mu.RUnlock()
-	if ok {
-		return int(n)
+	variant := slices.Index([]string{token.CL100K, token.O200K}, by.Name())
+	if variant < 0 {
+		return by.Count(text)
 	}
-	n = int32(min(by.Count(text), math.MaxInt32))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.known) >= maxCosts {
-		clear(c.known)
-	}
-	c.known[key] = n
-	return int(n)
+	return c.known.Of(text, uint8(variant), func() (tokens, bytes int) { return by.Count(text), 8 })
 }
 
 // additive reports whether a tokenizer's count of lines is the sum of their counts.
@@ -105,28 +44,13 @@ const storedTokenizer = "cl100k_base"
 func (c *costs) line(by token.Counter, cand *candidate.Candidate, body string, verbatim bool) int {
 	if verbatim && cand.ContentTokens > 0 && by.Name() == storedTokenizer {
 		if end := firstWord(body); end > 0 {
-			return cand.ContentTokens + c.lead(by, body[:end])
+			return cand.ContentTokens + c.count(by, " "+body[:end]) - c.count(by, body[:end])
 		}
 	}
 	if len(body) > longestCounted {
 		return len(body) + len(" \n")
 	}
 	return c.count(by, " "+body+"\n")
-}
-
-// lead returns how many tokens a space before a word adds in the stored tokenizer.
-func (c *costs) lead(by token.Counter, word string) int {
-	const low, middle = 0xff, 128
-	hash := maphash.String(c.seeds[0], word)
-	slot := &c.leads[hash%maxLeads]
-	if kept := slot.Load(); kept&low != 0 && kept&^low == hash&^low {
-		return int(kept&low) - middle
-	}
-	more := by.Count(" "+word) - by.Count(word)
-	if more > -middle && more < middle {
-		slot.Store(hash&^low | uint64(more+middle))
-	}
-	return more
 }
 
 // firstWord returns the end of the letters that s begins with, or else where the first
@@ -137,7 +61,7 @@ func firstWord(s string) int {
 	for n < len(s) && n < 64 && letter(s[n]) {
 		n++
 	}
-	if n > 0 && n < 64 && n < len(s) && s[n] < utf8.RuneSelf {
+	if n > 0 && n < min(64, len(s)) && s[n] < utf8.RuneSelf {
 		return n
 	}
 	for i := 1; i+1 < len(s) && i < 64; i++ {

@@ -11,7 +11,7 @@ import (
 )
 
 // dates are the headings of days, "31 January 2026:". A year that the heading above has
-// said already is left out, and so is the mark of a heading, for one stands for every few
+// said already is left out, and so is the mark of a heading, for there is one for every few
 // lines and its tokens are the items'.
 type dates struct {
 	by    token.Counter
@@ -21,12 +21,12 @@ type dates struct {
 	list  []date // by day
 }
 
-// day is a day that stands over items of a pack, noDay none.
+// day is a day whose heading is above items of a pack, noDay none.
 type day int32
 
 const noDay day = 0
 
-// covered is what stands over a run of items already: sections, the headings of days,
+// covered is what is above a run of items already: sections, the headings of days,
 // with their years, and these years.
 type covered struct {
 	sections [len(sections)]bool
@@ -57,7 +57,7 @@ func (d *dates) day(at time.Time) day {
 	if !ok {
 		known = day(len(d.list))
 		d.known[number] = known
-		d.list = append(d.list, d.costs.date(d.by, number))
+		d.list = append(d.list, dateOf(number, func(text string) int { return d.costs.count(d.by, text) }))
 	}
 	return known
 }
@@ -86,7 +86,7 @@ func (d *dates) cost(c *covered, at day) int {
 	return x.cost + x.more
 }
 
-// has reports whether the heading of a day stands there.
+// has reports whether the heading of a day is there.
 func (c *covered) has(at day) bool { return int(at) < len(c.days) && c.days[at] }
 
 func (d *dates) show(c *covered, at day) {
@@ -102,7 +102,7 @@ func (d *dates) show(c *covered, at day) {
 	}
 }
 
-// after returns the heading as it stands below another one and its tokens, "" when it is
+// after returns the heading as it is below another one and its tokens, "" when it is
 // the same.
 func (d *dates) after(last, at day) (heading string, tokens int) {
 	x := &d.list[at]
@@ -122,7 +122,10 @@ func dayHeading(line string) bool {
 		return false
 	}
 	fields := strings.Fields(name)
-	if len(fields) < 2 || len(fields) > 3 || !number(fields[0], 1, 2) || len(fields) == 3 && !number(fields[2], 4, 4) {
+	if len(fields) == 3 && number(fields[2], 4, 4) { // the year
+		fields = fields[:2]
+	}
+	if len(fields) != 2 || !number(fields[0], 1, 2) {
 		return false
 	}
 	_, err := time.Parse("January", fields[1])

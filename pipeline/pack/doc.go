@@ -21,5 +21,5 @@
 //
 // [n] is the place of the item in the result's list, from 1. What changes least comes
 // first, so that a model's prompt cache hits from turn to turn. A pack that keeps to the
-// one before begins with items of it; then sections may begin anew.
+// one before begins with items of it; then sections may begin again.
 package pack

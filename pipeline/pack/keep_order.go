@@ -1,6 +1,10 @@
 package pack
 
-import "slices"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // How much of the session's last pack stays where it was.
 const (
@@ -8,7 +12,7 @@ const (
 	holdWorth = .25 // of the tokens held, those of items that the pack would show anyway, at least
 )
 
-// keepOrder chooses anew with the beginning of the session's last pack where it was, so that
+// keepOrder chooses again with the beginning of the session's last pack where it was, so that
 // a prompt cache has it: as much of it as is still there in that order, takes no more than
 // half of what the pack may show, and is by a quarter of what would be shown anyway. The
 // rest of the pack is the best of what is left, so its evidence is at worst about that
@@ -22,7 +26,9 @@ func (w *packer) keepOrder(choice func()) {
 		}
 	}
 	w.undo(len(w.chosen))
-	w.spent, w.bytes, w.heavy = [parts]int{}, 0, nil
+	w.spent = [parts]int{}
+	w.bytes = 0
+	w.heavy = nil
 	w.runs = [2]covered{}
 	last := top()
 	for _, i := range w.req.Before[:n] {
@@ -33,7 +39,7 @@ func (w *packer) keepOrder(choice func()) {
 	choice()
 }
 
-// run is what stands over the run of items that i is in.
+// run is what is above the run of items that i is in.
 func (w *packer) run(i int) *covered {
 	if of := w.newest[i]; of >= 0 {
 		i = of
@@ -46,7 +52,7 @@ func (w *packer) run(i int) *covered {
 
 // holding returns how many items of the last pack stay: the most that may.
 func (w *packer) holding() int {
-	best, tokens, worth, bytes := 0, 0, 0, 0
+	var best, tokens, worth, bytes int
 	last := top()
 	var spent [parts]int
 	for n, i := range w.req.Before {
@@ -54,14 +60,15 @@ func (w *packer) holding() int {
 			break
 		}
 		if of := w.newest[i]; of >= 0 && !slices.Contains(w.req.Before[:n], of) {
-			break // it stood there whole
+			break // it was there whole
 		}
 		cost := w.next(&last, i)
 		tokens += cost
 		spent[w.part[i]] += cost
 		bytes += shownBytes(&w.cs[i])
-		if float64(tokens) > holdShare*float64(w.req.Budget) || spent[w.part[i]] > w.limits[w.part[i]] ||
-			float64(n+1) > holdShare*float64(w.req.Limit) || w.req.Bytes > 0 && float64(bytes) > holdShare*float64(w.req.Bytes) {
+		byteLimit := cmp.Or(w.req.Bytes, math.MaxInt)
+		isTooMuch := isMost(tokens, w.req.Budget) || isMost(n+1, w.req.Limit) || isMost(bytes, byteLimit)
+		if isTooMuch || spent[w.part[i]] > w.limits[w.part[i]] {
 			break
 		}
 		if w.taken[i] {
@@ -74,7 +81,10 @@ func (w *packer) holding() int {
 	return best
 }
 
-// line is where the text of items stands: below which headings.
+// isMost reports whether so much is more of a limit than what stays of the last pack may take.
+func isMost(n, limit int) bool { return float64(n) > holdShare*float64(limit) }
+
+// line is a place in the text of items: below which headings.
 type line struct {
 	section int8 // in sections, −1 for none
 	day     day
@@ -83,16 +93,18 @@ type line struct {
 // top is above all items.
 func top() line { return line{section: -1} }
 
-// headings returns what stands before item i when it follows at, and its tokens.
+// headings returns the headings before item i when it follows at, and its tokens.
 func (w *packer) headings(at *line, i int) (section, day string, tokens int) {
 	// Below the heading of a day, what has none would be read as of that day.
 	if w.kind[i] != at.section || w.day[i] == noDay && at.day != noDay {
-		section, tokens = heading(int(w.kind[i])), w.heads[w.kind[i]]
+		section = heading(int(w.kind[i]))
+		tokens = w.heads[w.kind[i]]
 		*at = line{section: w.kind[i]}
 	}
 	if w.day[i] != noDay {
 		text, more := w.dates.after(at.day, w.day[i])
-		day, at.day = text, w.day[i]
+		day = text
+		at.day = w.day[i]
 		tokens += more
 	}
 	return section, day, tokens

@@ -11,14 +11,14 @@ import (
 	"satchel/schemas"
 )
 
-// Order is how items stand within a section. Models read the beginning and the end of
+// Order is the order of items within a section. Models read the beginning and the end of
 // a text better than its middle (Liu et al., Lost in the Middle, 2023).
 type Order string
 
 // The orders.
 const (
 	// OrderTime is oldest first, under the headings of their days; times are relative to
-	// one another, and the newest stand nearest to the user's message.
+	// one another, and the newest are nearest to the user's message.
 	OrderTime Order = "time"
 	// OrderScore is best first.
 	OrderScore Order = "score"
@@ -38,20 +38,16 @@ func (o Orders) filled() Orders {
 	return Orders{cmp.Or(o.Tools, OrderScore), cmp.Or(o.Knowledge, OrderEdges), cmp.Or(o.Memory, OrderTime)}
 }
 
-// Validate says which order there is not. Only memories have a time to stand in.
+// Validate says which order there is not. Only memories have an order of time.
 func (o Orders) Validate() error {
 	o = o.filled()
-	for _, s := range []struct {
-		section string
-		order   Order
-		known   []Order
-	}{
-		{"tools", o.Tools, []Order{OrderScore, OrderEdges}},
-		{"knowledge", o.Knowledge, []Order{OrderScore, OrderEdges}},
-		{"memory", o.Memory, []Order{OrderTime, OrderScore, OrderEdges}},
-	} {
-		if !slices.Contains(s.known, s.order) {
-			return fmt.Errorf("order of %s %q: want one of %v", s.section, s.order, s.known)
+	for _, section := range []schemas.SectionType{schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory} {
+		known := []Order{OrderScore, OrderEdges}
+		if section == schemas.SectionMemory {
+			known = []Order{OrderTime, OrderScore, OrderEdges}
+		}
+		if order := *o.of(section); !slices.Contains(known, order) {
+			return fmt.Errorf("order of %s %q: want one of %v", section, order, known)
 		}
 	}
 	return nil
@@ -62,35 +58,34 @@ func (o Orders) Validate() error {
 func ParseOrders(text string) (Orders, error) {
 	var o Orders
 	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part == "" {
+		part = strings.TrimSpace(part)
+		if part == "" {
 			continue
 		}
 		section, order, ok := strings.Cut(part, "=")
 		if !ok {
 			return Orders{}, fmt.Errorf("parse orders: %q: want section=order", part)
 		}
-		switch strings.TrimSpace(section) {
-		case "tools":
-			o.Tools = Order(strings.TrimSpace(order))
-		case "knowledge":
-			o.Knowledge = Order(strings.TrimSpace(order))
-		case "memory":
-			o.Memory = Order(strings.TrimSpace(order))
-		default:
+		field := o.of(schemas.SectionType(strings.TrimSpace(section)))
+		if field == nil {
 			return Orders{}, fmt.Errorf("parse orders: section %q: want tools, knowledge or memory", section)
 		}
+		*field = Order(strings.TrimSpace(order))
 	}
 	return o, o.Validate()
 }
 
-func (o Orders) of(section schemas.SectionType) Order {
+// of is the order of a section of items, nil for another section.
+func (o *Orders) of(section schemas.SectionType) *Order {
 	switch section {
 	case schemas.SectionTools:
-		return o.Tools
+		return &o.Tools
 	case schemas.SectionKnowledge:
-		return o.Knowledge
+		return &o.Knowledge
+	case schemas.SectionMemory:
+		return &o.Memory
 	}
-	return o.Memory
+	return nil
 }
 
 // words says an order in a section's reason.
@@ -112,7 +107,7 @@ func (w *packer) shown(section int8) []int {
 			out = append(out, i)
 		}
 	}
-	switch w.b.orders.of(sections[section]) {
+	switch *w.b.orders.of(sections[section]) {
 	case OrderTime:
 		slices.SortStableFunc(out, w.byTime)
 	case OrderEdges:
@@ -122,7 +117,8 @@ func (w *packer) shown(section int8) []int {
 }
 
 func (w *packer) byTime(a, b int) int {
-	x, y := w.cs[a].Visible, w.cs[b].Visible
+	x := w.cs[a].Visible
+	y := w.cs[b].Visible
 	if c := cmp.Compare(dayNumber(x), dayNumber(y)); c != 0 {
 		return c
 	}

@@ -95,6 +95,10 @@ func TestPack(t *testing.T) {
 				return compaction.ShortenTo(c, tokens, compaction.Options{Query: req.Query, Counter: counter})
 			}
 		}
+		if rapid.Bool().Draw(t, "restores") {
+			compaction.Shorten(cs, compaction.Options{Query: req.Query, Budget: req.Budget, Counter: counter, Whole: 8})
+			req.Restore = (*candidate.Candidate).ShowWhole
+		}
 		if rapid.Bool().Draw(t, "turn") {
 			order := make([]int, len(cs))
 			for i := range order {

@@ -12,10 +12,11 @@ var pathPlace = regexp.MustCompile(`^(?:[^›]+:\d+ ›|[^›]*\.\pL\w* ›|(?:[
 // commitPlace finds what package passage prints before a commit: its sha or its date, or both, and who wrote it.
 var commitPlace = regexp.MustCompile(`(?i)^commit (?:[0-9a-f]{7,40}|\d{4}-\d\d-\d\d)(?: [^:]*)?:(?:\s|$)`)
 
-// isPlace reports whether a line, as a reader sees it, begins like the place that stands before passages. The address
+// isPlace reports whether a line, as a reader sees it, begins like the place that is shown before passages. The address
 // of a server is none, nor is what has a backslash before it.
 func isPlace(line string) bool {
-	if line = spaced(line); strings.HasPrefix(line, `\`) || !mayPlace(line) {
+	line = spaced(line)
+	if strings.HasPrefix(line, `\`) || !mayPlace(line) {
 		return false
 	}
 	path := pathPlace.FindString(line)

@@ -12,7 +12,7 @@ import (
 	"satchel/schemas"
 )
 
-// quotation shows passages behind the place that they stand at. Code of several lines stands in
+// quotation shows passages behind their place. Code of several lines is in
 // a fence; of links in other texts their words alone are shown.
 func quotation(c *candidate.Candidate) string {
 	content := c.Content.Text()
@@ -54,7 +54,8 @@ var fenceLine = regexp.MustCompile("^((?:[ \\t]|[-*+][ \\t]|[0-9]{1,9}[.)][ \\t]
 // withCode is a text without links and structure, but that its blocks of code stay as they are.
 func withCode(text string) string {
 	return WithCode(text, func(prose string, first bool) string {
-		if prose = Unlinked(prose); first {
+		prose = Unlinked(prose)
+		if first {
 			return sanitise(prose)
 		}
 		return sanitised(prose, false)
@@ -62,14 +63,15 @@ func withCode(text string) string {
 }
 
 // WithCode is a text with its blocks of code as they are, each in a fence that nothing in it ends and without the indentation
-// of that, and what clean makes of the prose between them, of which the first stands at the beginning.
+// of that, and what clean makes of the prose between them, of which the first is at the beginning.
 func WithCode(text string, clean func(prose string, first bool) string) string {
 	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
 		return clean(text, true)
 	}
 	var out []string
 	lines := slices.Collect(strings.Lines(text))
-	prose, unclosed := 0, map[byte]int{} // by mark, from which length no fence has an end
+	prose := 0
+	unclosed := map[byte]int{} // by mark, from which length no fence has an end
 	add := func(to int) {
 		if shown := clean(strings.Join(lines[prose:to], ""), len(out) == 0); shown != "" {
 			out = append(out, shown)

@@ -19,11 +19,11 @@ import (
 // same format it is known where an item says it.
 type remark struct {
 	format string
-	begin  string         // what stands before the first verb
+	begin  string         // the text before the first verb
 	like   *regexp.Regexp // what begins so
 }
 
-// verbs are what stands for each verb of a format.
+// verbs are the expressions for each verb of a format.
 var verbs = newVerbs()
 
 func newVerbs() *strings.Replacer {
@@ -67,7 +67,7 @@ var (
 	alsoSince       = newRemark("(also on %d other days since %t)")
 )
 
-// behind are those that stand behind the text of an item, in brackets.
+// behind are those that follow the text of an item, in brackets.
 var behind = []*remark{alsoOn, alsoSince}
 
 // remarks are all that a pack says by itself.
@@ -98,7 +98,8 @@ var mayRemark = firstBytes()
 
 func firstBytes() (out [utf8.RuneSelf]bool) {
 	for _, r := range remarks {
-		out[strings.ToLower(r.begin)[0]], out[strings.ToUpper(r.begin)[0]] = true, true
+		out[strings.ToLower(r.begin)[0]] = true
+		out[strings.ToUpper(r.begin)[0]] = true
 	}
 	return out
 }
@@ -137,7 +138,7 @@ func remarked(line string) bool {
 	return false
 }
 
-// remarkBehind returns where a remark begins that stands behind the text of a line, -1 for none. One that has a
+// remarkBehind returns where a remark begins that follows the text of a line, -1 for none. One that has a
 // backslash already is none.
 func remarkBehind(line string) int {
 	if last, _ := utf8.DecodeLastRuneInString(line); !isASCII(last, ')') && !blank(last) {

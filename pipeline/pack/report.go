@@ -19,22 +19,11 @@ type reportSentence struct {
 	resolved []bool   // by clause, whether it says that all is well
 }
 
-// reports reads the statements of a text in lower case: no questions, code or headings.
-func reports(text string) []reportSentence {
-	var out []reportSentence
-	for sentence := range Sentences(text) {
-		if strings.HasSuffix(sentence, "?") {
-			continue
-		}
-		out = append(out, reportOf(sentence))
-	}
-	return out
-}
-
 // reportOf reads one sentence. Punctuation ends its clauses, and so do "but" and "although".
 func reportOf(text string) reportSentence {
 	s := reportSentence{resolved: []bool{false}}
-	start, clause := -1, 0
+	start := -1
+	clause := 0
 	next := func() {
 		if n := len(s.clause); n > 0 && s.clause[n-1] == clause {
 			clause++
@@ -50,8 +39,10 @@ func reportOf(text string) reportSentence {
 		if word == "but" || word == "although" {
 			next()
 		}
-		if word = strings.ReplaceAll(word, "’", "'"); word != "" {
-			s.words, s.clause = append(s.words, word), append(s.clause, clause)
+		word = strings.ReplaceAll(word, "’", "'")
+		if word != "" {
+			s.words = append(s.words, word)
+			s.clause = append(s.clause, clause)
 		}
 	}
 	for i, r := range text {
@@ -66,12 +57,14 @@ func reportOf(text string) reportSentence {
 		case ',', ';', ':', '(', ')', '–', '—', '!', '.':
 			next()
 		case '#':
-			s.words, s.clause = append(s.words, "#"), append(s.clause, clause)
+			s.words = append(s.words, "#")
+			s.clause = append(s.clause, clause)
 		}
 	}
 	end(len(text))
 	for i, w := range s.words {
-		if resolving(w) && !s.denied(i, 1) && (i+1 == len(s.words) || s.words[i+1] != "to") {
+		isBeforeTo := i+1 < len(s.words) && s.words[i+1] == "to"
+		if resolving(w) && !isBeforeTo && !s.denied(i, 1) {
 			s.resolved[s.clause[i]] = true
 		}
 	}
@@ -94,8 +87,11 @@ func anySays(text string, phrases string, subjects ...string) bool {
 	if lacks(phrases) || slices.ContainsFunc(subjects, lacks) {
 		return false
 	}
-	for _, s := range reports(text) {
-		if s.says(phrases, subjects) {
+	for sentence := range Sentences(text) {
+		if strings.HasSuffix(sentence, "?") {
+			continue
+		}
+		if s := reportOf(sentence); s.says(phrases, subjects) {
 			return true
 		}
 	}
@@ -125,10 +121,12 @@ func (s *reportSentence) says(phrases string, subjects []string) bool {
 			continue
 		}
 		for at := 0; ; at++ {
-			if at = s.find(words, at); at < 0 {
+			at = s.find(words, at)
+			if at < 0 {
 				break
 			}
-			if (!s.resolved[s.clause[at]] || slices.ContainsFunc(words, resolving)) && !s.denied(at, len(words)) && s.near(at, len(words), subjects) {
+			isOpen := !s.resolved[s.clause[at]] || slices.ContainsFunc(words, resolving)
+			if isOpen && !s.denied(at, len(words)) && s.near(at, len(words), subjects) {
 				return true
 			}
 		}
@@ -136,7 +134,7 @@ func (s *reportSentence) says(phrases string, subjects []string) bool {
 	return false
 }
 
-// find returns where words stand next to one another from a place on, −1 for nowhere. With a full stop as the last of
+// find returns where words are next to one another from a place on, −1 for nowhere. With a full stop as the last of
 // them they end a clause.
 func (s *reportSentence) find(words []string, from int) int {
 	ends := words[len(words)-1] == "."
@@ -145,16 +143,18 @@ func (s *reportSentence) find(words []string, from int) int {
 	}
 	for at := from; at+len(words) <= len(s.words); at++ {
 		to := at + len(words)
-		if slices.Equal(s.words[at:to], words) && (!ends || to == len(s.words) || s.clause[to] > s.clause[to-1]) {
+		isLast := to == len(s.words) || s.clause[to] > s.clause[to-1]
+		if slices.Equal(s.words[at:to], words) && (isLast || !ends) {
 			return at
 		}
 	}
 	return -1
 }
 
-// near reports whether each subject stands within reach of the n words at a place.
+// near reports whether each subject is within reach of the n words at a place.
 func (s *reportSentence) near(at, n int, subjects []string) bool {
-	from, to := max(0, at-reportReach), min(len(s.words), at+n+reportReach)
+	from := max(0, at-reportReach)
+	to := min(len(s.words), at+n+reportReach)
 	window := reportSentence{words: s.words[from:to], clause: s.clause[from:to]}
 	for _, subject := range subjects {
 		found := false

@@ -1,12 +1,13 @@
 package pack
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"satchel/pipeline/candidate"
@@ -91,38 +92,8 @@ func TestPickBySets(t *testing.T) {
 		for _, s := range pick(slices.Clone(from), v, n) {
 			got = append(got, s.text)
 		}
-		if d := cmp.Diff(pickBySets(from, query, n), got); d != "" {
+		if d := gocmp.Diff(pickBySets(from, query, n), got); d != "" {
 			t.Fatalf("(-sets +numbers):\n%s", d)
-		}
-	})
-}
-
-// TestQueueIsSorted takes from the queue what a sort says is next, whatever is put in
-// between.
-func TestQueueIsSorted(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		cs := make([]candidate.Candidate, 16)
-		for i := range cs {
-			cs[i].Visible = &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: string(rune('a' + i*7%16))}}
-		}
-		item := rapid.Custom(func(t *rapid.T) priced {
-			return priced{rapid.IntRange(0, 15).Draw(t, "at"), float64(rapid.IntRange(0, 4).Draw(t, "value"))}
-		})
-		q := &byValue{cs: &packer{cs: cs}, list: rapid.SliceOf(item).Draw(t, "list")}
-		held := slices.Clone(q.list)
-		q.order()
-		for len(held) > 0 {
-			if rapid.IntRange(0, 2).Draw(t, "push") == 0 {
-				x := item.Draw(t, "pushed")
-				q.push(x)
-				held = append(held, x)
-			}
-			slices.SortFunc(held, q.compare)
-			if got := q.pop(); got != held[0] {
-				t.Fatalf("%v, want %v", got, held[0])
-			}
-			held = held[1:]
 		}
 	})
 }
@@ -184,7 +155,7 @@ func TestRulesAskedAgain(t *testing.T) {
 				cs[i].Kind = rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindCode}).Draw(t, "kind")
 				cs[i].Content = schemas.TextContent(text.Draw(t, "text"))
 			}
-			if d := cmp.Diff(fresh(t).Afford(cs, shown, false), asked.Afford(cs, shown, false)); d != "" {
+			if d := gocmp.Diff(fresh(t).Afford(cs, shown, false), asked.Afford(cs, shown, false)); d != "" {
 				t.Fatalf("(-new +asked):\n%s", d)
 			}
 		}
@@ -193,17 +164,23 @@ func TestRulesAskedAgain(t *testing.T) {
 
 // greedyByList is greedy with a list that is searched for its best, and to its end.
 func (w *packer) greedyByList(pot func(part int8) int) {
-	order := &byValue{cs: w}
+	type priced struct {
+		at    int
+		value float64
+	}
+	var list []priced
 	done := make([]bool, len(w.cs))
 	for i := range w.cs {
 		if w.part[i] >= 0 && !w.taken[i] {
-			order.list = append(order.list, w.priced(i))
+			list = append(list, priced{i, w.value(i)})
 		}
 	}
-	for len(order.list) > 0 {
-		slices.SortStableFunc(order.list, order.compare)
-		i := order.list[0].at
-		order.list = order.list[1:]
+	for len(list) > 0 {
+		slices.SortStableFunc(list, func(x, y priced) int {
+			return cmp.Or(cmp.Compare(y.value, x.value), cmp.Compare(w.cs[x.at].ID, w.cs[y.at].ID))
+		})
+		i := list[0].at
+		list = list[1:]
 		cost := w.cost(i)
 		if done[i] || cost > pot(w.part[i]) || cost > w.left() {
 			continue
@@ -217,7 +194,7 @@ func (w *packer) greedyByList(pot func(part int8) int) {
 		w.take(i, cost)
 		for same, day := range w.day {
 			if first && day == w.day[i] && w.part[same] >= 0 && !w.taken[same] {
-				order.list = append(order.list, w.priced(same))
+				list = append(list, priced{same, w.value(same)})
 			}
 		}
 	}

@@ -62,10 +62,10 @@ func listMark(line string) int {
 		}
 	}
 	n := 0
-	for n < len(line) && n < 3 && line[n] >= '0' && line[n] <= '9' {
+	for n < min(len(line), 3) && line[n] >= '0' && line[n] <= '9' {
 		n++
 	}
-	if n > 0 && n+1 < len(line) && (line[n] == '.' || line[n] == ')') && line[n+1] == ' ' {
+	if rest := line[n:]; n > 0 && (strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ") ")) {
 		return n + 2
 	}
 	return 0
@@ -78,7 +78,7 @@ func looksLikeCode(line string) bool {
 	case ';', '{', '}', '|':
 		return true
 	}
-	marks, letters := 0, 0
+	var marks, letters int
 	for _, r := range line {
 		switch {
 		case unicode.IsLetter(r):

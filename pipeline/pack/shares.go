@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"satchel/pipeline/fill"
 )
 
 // Shares are the parts of the budget. The fixed texts and the tools take no more than theirs
@@ -76,7 +78,8 @@ func reserve(budget int, shares [parts]float64, whole [parts]int) [parts]float64
 	var out [parts]float64
 	left := float64(budget)
 	for i := range parts {
-		if out[i] = shares[i] * float64(budget); i != partTools && i != partRecall {
+		out[i] = shares[i] * float64(budget)
+		if i != partTools && i != partRecall {
 			left -= min(float64(whole[i]), out[i])
 		}
 	}
@@ -108,28 +111,13 @@ func allot(budget int, shares, reserved, demand [parts]float64) [parts]int {
 	}
 	got[partRecall] = min(demand[partRecall], max(0, left))
 	left -= got[partRecall]
-	for range parts {
-		open := 0.0
-		for i := range parts {
-			if demand[i] > got[i] {
-				open += shares[i]
-			}
-		}
-		if open <= 0 || left < 1 {
-			break
-		}
-		pot := left
-		for i := range parts {
-			if demand[i] > got[i] {
-				more := min(demand[i]-got[i], pot*shares[i]/open)
-				got[i] += more
-				left -= more
-			}
-		}
+	var more [parts]float64
+	for i := range parts {
+		more[i] = demand[i] - got[i]
 	}
 	var out [parts]int
-	for i, v := range got {
-		out[i] = int(math.Floor(v + 1e-9))
+	for i, rest := range fill.Divide(left, shares[:], more[:]) {
+		out[i] = int(math.Floor(got[i] + rest + 1e-9))
 	}
 	return out
 }

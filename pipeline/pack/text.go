@@ -4,7 +4,7 @@ import "strings"
 
 // Plain returns text as a pack shows it: without control and direction-changing
 // characters and empty lines, and with a backslash before every line that would be read
-// as structure. The first line, which stands behind something else, gets one when it
+// as structure. The first line, which is behind something else, gets one when it
 // begins like a heading, a reference or a fence.
 func Plain(text string) string { return sanitise(text) }
 
@@ -19,7 +19,7 @@ func Unlisted(text string) string {
 	for line := range strings.Lines(text) {
 		digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
 		switch mark := line[digits:]; {
-		case digits == 0 && (strings.HasPrefix(mark, "- ") || strings.HasPrefix(mark, "* ") || strings.HasPrefix(mark, "+ ")),
+		case digits == 0 && isBullet(mark),
 			digits > 0 && (strings.HasPrefix(mark, ". ") || strings.HasPrefix(mark, ") ")):
 			b.WriteString(line[:digits] + `\` + mark)
 		default:
@@ -29,9 +29,14 @@ func Unlisted(text string) string {
 	return b.String()
 }
 
+func isBullet(mark string) bool {
+	return strings.HasPrefix(mark, "- ") || strings.HasPrefix(mark, "* ") || strings.HasPrefix(mark, "+ ")
+}
+
 // Fence returns a code fence that is longer than any run of backquotes in text.
 func Fence(text string) string {
-	longest, run := 2, 0
+	longest := 2
+	run := 0
 	for i := range len(text) {
 		if text[i] != '`' {
 			run = 0

@@ -1,11 +1,13 @@
 package pack
 
 import (
+	"hash/maphash"
 	"slices"
 	"strings"
 	"unicode"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/language"
 	"satchel/schemas"
 )
@@ -28,22 +30,22 @@ const (
 	relevantItem = .5 // that an item bears which is quoted though the query has none of its words
 )
 
-// redactedMark is how what stands in the place of something redacted begins.
+// redactedMark begins the text in the place of something redacted.
 const redactedMark = "[redacted"
 
 // sentence is one that may be in a TL;DR.
 type sentence struct {
 	item   int
 	text   string
-	score  float64 // by which its item was chosen
-	sure   bool    // its item is quoted though the sentence has no word of the query
-	words  []int32 // by number, each once
-	wanted int     // the first of them that the query has
+	score  float64  // by which its item was chosen
+	sure   bool     // its item is quoted though the sentence has no word of the query
+	words  []uint64 // hashes of its terms, each once
+	wanted int      // the first of them that the query has
 }
 
 // summarise picks the sentences that say most about the query and least that was said, and
 // cites the item of each. Sentences are taken word for word from what is shown, but for what looks like a citation of the
-// pack. They stand in the order in which they were picked, so the one that answers best comes first. What hardly answers is not quoted.
+// pack. They are in the order in which they were picked, so the one that answers best comes first. What hardly answers is not quoted.
 func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int) schemas.TLDR {
 	out := schemas.TLDR{Citations: []string{}, Sentences: []schemas.TLDRSentence{}}
 	if b.sentences < 0 || len(shown) == 0 || req.Doubtful {
@@ -75,13 +77,15 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 				text = bare
 			}
 			question := strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟")
-			if len(text) < shortest || len(text) > longest || question || strings.Contains(text, redactedMark) {
+			fits := len(text) >= shortest && len(text) <= longest
+			if !fits || question || strings.Contains(text, redactedMark) {
 				continue
 			}
 			s := sentence{item: i, text: text, score: cs[i].Standing, sure: bears(&cs[i]) >= relevantItem}
 			s.words, s.wanted = v.of(text)
 			out = append(out, s)
-			if n++; n >= tldrPerItem {
+			n++
+			if n >= tldrPerItem {
 				break
 			}
 		}
@@ -92,7 +96,8 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 // relevant leaves out the sentences that say far less about the query than the best one, and
 // those that have no word of it, unless their item is relevant and has no sentence that does.
 func (v *vocabulary) relevant(from []sentence) []sentence {
-	best, quoted := 0.0, map[int]bool{}
+	best := 0.0
+	quoted := map[int]bool{}
 	for i := range from {
 		best = max(best, v.worth(&from[i]))
 		if from[i].wanted > 0 {
@@ -100,56 +105,51 @@ func (v *vocabulary) relevant(from []sentence) []sentence {
 		}
 	}
 	return slices.DeleteFunc(from, func(s sentence) bool {
-		beside := v.wanted > 0 && s.wanted == 0 && (!s.sure || quoted[s.item])
+		beside := len(v.query) > 0 && s.wanted == 0 && (!s.sure || quoted[s.item])
 		return beside || v.worth(&s) < leastWorth*best
 	})
 }
 
 // worth is what a sentence says about the query, whatever else is said.
 func (v *vocabulary) worth(s *sentence) float64 {
-	return s.score + coverWeight*share(s.wanted, v.wanted)
+	return s.score + coverWeight*share(s.wanted, len(v.query))
 }
 
 // pick takes at most n sentences, each the best beside those taken before.
 func pick(from []sentence, words *vocabulary, n int) []sentence {
 	var chosen []sentence
-	said, gone, cited := make([]bool, len(words.seen)), make([]bool, len(from)), map[int]bool{}
-	for len(chosen) < n {
-		best, value := -1, 0.0
-		for i := range from {
+	said := map[uint64]bool{}
+	cited := map[int]bool{}
+	shelf := fill.Shelf{
+		Value: func(i int) float64 {
 			s := &from[i]
-			if gone[i] {
-				continue
-			}
-			known := heard(s.words[:s.wanted], said)
-			v := s.score + coverWeight*share(s.wanted-known, words.wanted) -
-				repeatWeight*share(known+heard(s.words[s.wanted:], said), len(s.words))
+			known := countSaid(s.words[:s.wanted], said)
+			v := s.score + coverWeight*share(s.wanted-known, len(words.query)) -
+				repeatWeight*share(known+countSaid(s.words[s.wanted:], said), len(s.words))
 			if cited[s.item] {
 				v -= sameWeight
 			}
-			if best < 0 || v > value {
-				best, value = i, v
+			return v
+		},
+		Take: func(i int, _ float64) ([]int, bool) {
+			s := from[i]
+			repeats := slices.ContainsFunc(chosen, func(c sentence) bool { return c.text == s.text })
+			if len(chosen) < n && !repeats {
+				chosen = append(chosen, s)
+				cited[s.item] = true
+				for _, w := range s.words {
+					said[w] = true
+				}
 			}
-		}
-		if best < 0 {
-			break
-		}
-		s := from[best]
-		gone[best] = true
-		if slices.ContainsFunc(chosen, func(c sentence) bool { return c.text == s.text }) {
-			continue
-		}
-		chosen = append(chosen, s)
-		cited[s.item] = true
-		for _, w := range s.words {
-			said[w] = true
-		}
+			return nil, len(chosen) >= n
+		},
 	}
+	shelf.Fill(fill.All(len(from)))
 	return chosen
 }
 
-// heard is how many of the words were said.
-func heard(list []int32, said []bool) int {
+// countSaid is how many of the words were said.
+func countSaid(list []uint64, said map[uint64]bool) int {
 	n := 0
 	for _, w := range list {
 		if said[w] {
@@ -169,7 +169,8 @@ func share(n, of int) float64 {
 // sayable is the text of an item that can be quoted: not JSON, not code, not a
 // reference to what was shown before, and nothing that may carry instructions.
 func sayable(c *candidate.Candidate) string {
-	if c.Content.Raw() != nil || c.Kind == schemas.KindCode || c.Fenced() || c.Abbreviated {
+	isProse := c.Content.Raw() == nil && c.Kind != schemas.KindCode
+	if !isProse || c.Fenced() || c.Abbreviated {
 		return ""
 	}
 	text := sanitise(c.Content.Text())
@@ -177,31 +178,24 @@ func sayable(c *candidate.Candidate) string {
 	if c.Author != "" {
 		text = schemas.WrittenBy("", label(c.Author)) + " " + text
 	}
-	if c.Extract != nil { // what stands on both sides of a gap is not one sentence
+	if c.Extract != nil { // the texts on both sides of a gap are not one sentence
 		text = strings.ReplaceAll(text, candidate.Ellipsis, "\n")
 	}
 	return text
 }
 
-// vocabulary numbers the terms of texts, as the keyword index reads them. The first numbers are
-// the query's.
+// vocabulary has the terms of a query, as the keyword index reads them.
 type vocabulary struct {
-	numbers map[string]int32
-	wanted  int   // terms of the query
-	names   int   // of them, the last, those of names: none counts where no other is there; 0: all are
-	seen    []int // by number, the last text with it
-	texts   int
-	list    []int32
-	reader  language.Analyzer
+	seed   maphash.Seed
+	query  map[uint64]bool // by hash, whether a term counts where no other is there: those of names do not, unless all are
+	reader language.Analyzer
 }
 
 func newVocabulary(query string) *vocabulary {
-	v := &vocabulary{numbers: make(map[string]int32, 256), list: make([]int32, 0, 512)}
-	others, _ := v.of(withoutNames(query))
-	v.of(query)
-	v.wanted = len(v.seen)
-	if len(others) > 0 {
-		v.names = v.wanted - len(others)
+	v := &vocabulary{seed: maphash.MakeSeed(), query: map[uint64]bool{}}
+	others := v.reader.Hashes(v.seed, withoutNames(query))
+	for _, w := range v.reader.Hashes(v.seed, query) {
+		v.query[w] = len(others) == 0 || slices.Contains(others, w)
 	}
 	return v
 }
@@ -210,7 +204,9 @@ func newVocabulary(query string) *vocabulary {
 func withoutNames(query string) string {
 	words := strings.Fields(query)
 	for i, w := range words {
-		if r := []rune(w); i > 0 && len(r) > 1 && unicode.IsUpper(r[0]) && unicode.IsLower(r[1]) {
+		r := []rune(w)
+		isName := len(r) > 1 && unicode.IsUpper(r[0]) && unicode.IsLower(r[1])
+		if i > 0 && isName {
 			words[i] = ""
 		}
 	}
@@ -219,38 +215,19 @@ func withoutNames(query string) string {
 
 // of returns the terms of a text, each once, first those of the query, and how many
 // these are.
-func (v *vocabulary) of(text string) (all []int32, wanted int) {
-	v.texts++
-	from := len(v.list)
-	v.reader.Analyze(text)
-	for i := range v.reader.Len() {
-		v.add(v.reader.Term(i))
-	}
-	all = slices.Clip(v.list[from:])
-	bare := true
+func (v *vocabulary) of(text string) (all []uint64, wanted int) {
+	all = v.reader.Hashes(v.seed, text)
+	counts := false
 	for i, w := range all {
-		if int(w) < v.wanted {
-			all[i], all[wanted] = all[wanted], w
+		if alone, asked := v.query[w]; asked {
+			all[i] = all[wanted]
+			all[wanted] = w
 			wanted++
-			bare = bare && int(w) >= v.wanted-v.names
+			counts = counts || alone
 		}
 	}
-	if bare {
+	if !counts {
 		return all, 0
 	}
 	return all, wanted
-}
-
-// add puts a term into the list, unless it is there from the same text.
-func (v *vocabulary) add(term []byte) {
-	number, ok := v.numbers[string(term)]
-	if !ok {
-		number = int32(len(v.seen))
-		v.numbers[string(term)] = number
-		v.seen = append(v.seen, 0)
-	}
-	if v.seen[number] != v.texts {
-		v.seen[number] = v.texts
-		v.list = append(v.list, number)
-	}
 }

@@ -11,7 +11,7 @@ import (
 // A tool is shown when it is about as relevant as the best tool, and that one has some of the relevance
 // of the best of what else was found: among thousands of items one mostly has the question's words, and a
 // tool seldom has. A question that names a speaker asks for what was said, and needs a tool more rarely.
-// Beside that, no tool stands for what nothing else answers.
+// No tool is shown for a question that nothing answers.
 const (
 	toolOfBest  = .5   // of what the best tool bears on the question, at least
 	toolOfOther = .25  // of what the best of the others does, at least
@@ -23,7 +23,8 @@ const (
 // that the session's last pack showed where the pack keeps to that. It reports whether no tool is
 // needed.
 func dropTools(cs []candidate.Candidate, query string, before []int) bool {
-	best, others, asked := 0., 0., words(strings.ToLower(query))
+	var best, others float64
+	asked := words(strings.ToLower(query))
 	least := toolOfOther
 	for i := range cs {
 		switch c := &cs[i]; {
@@ -45,15 +46,17 @@ func dropTools(cs []candidate.Candidate, query string, before []int) bool {
 		switch {
 		case !c.Kept() || c.Kind != schemas.KindTool || slices.Contains(before, i):
 		case !needed:
-			c.Drop, c.Detail = schemas.DropOffTopic, "the question needs no tool"
+			c.Drop = schemas.DropOffTopic
+			c.Detail = "the question needs no tool"
 		case bears(c) < toolOfBest*best:
-			c.Drop, c.Detail = schemas.DropOffTopic, "another tool fits far better"
+			c.Drop = schemas.DropOffTopic
+			c.Detail = "another tool fits far better"
 		}
 	}
 	return !needed
 }
 
-// bears is how much an item bears on the question by itself, or its score where nobody knows.
+// bears is how much an item bears on the question by itself, or its score where that is not known.
 func bears(c *candidate.Candidate) float64 {
 	if c.Signals == nil {
 		return c.Score

@@ -11,19 +11,22 @@ import (
 )
 
 // Versions returns for each candidate the one that it is an older version of, −1 for none, and its own older versions,
-// the newest first. An older version stands below its newest as what it says otherwise, where both are kept whole.
+// the newest first. An older version is shown below its newest as what it says otherwise, where both are kept whole.
 func Versions(cs []candidate.Candidate) (newest []int, older [][]int) {
-	newest, older = make([]int, len(cs)), make([][]int, len(cs))
+	newest = make([]int, len(cs))
+	older = make([][]int, len(cs))
 	at := map[string]int{}
 	for i := range cs {
-		if newest[i] = -1; isWhole(&cs[i]) {
+		newest[i] = -1
+		if isWhole(&cs[i]) {
 			at[cs[i].ID] = i
 		}
 	}
 	for i := range cs {
 		of, ok := at[cs[i].Newer]
 		if ok && isWhole(&cs[i]) {
-			newest[i], older[of] = of, append(older[of], i)
+			newest[i] = of
+			older[of] = append(older[of], i)
 		}
 	}
 	for _, list := range older {
@@ -34,7 +37,7 @@ func Versions(cs []candidate.Candidate) (newest []int, older [][]int) {
 	return newest, older
 }
 
-// isWhole reports whether a candidate is kept, and no part of it stands in its place.
+// isWhole reports whether a candidate is kept, and is not shown in part.
 func isWhole(c *candidate.Candidate) bool {
 	return c.Kept() && c.Quote == nil && c.Extract == nil && !c.Abbreviated
 }
@@ -56,7 +59,7 @@ func (w *packer) belowNewest(list []int) []int {
 	return out
 }
 
-// waits reports whether an older version has no newest to stand below, or one that what stays of the last pack follows.
+// waits reports whether an older version has no newest to be shown below, or one that what stays of the last pack follows.
 func (w *packer) waits(i int) bool {
 	of := w.newest[i]
 	return of >= 0 && (!w.taken[of] || slices.Contains(w.req.Before[:w.held], of))
@@ -73,9 +76,11 @@ func (w *packer) versionsLast() {
 	}
 	isOlder := func(n int) int { return min(0, w.newest[w.chosen[n]]) + 1 }
 	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(isOlder(a), isOlder(b)) })
-	chosen, costs := slices.Clone(w.chosen), slices.Clone(w.costs)
+	chosen := slices.Clone(w.chosen)
+	costs := slices.Clone(w.costs)
 	for n, from := range at {
-		w.chosen[w.held+n], w.costs[w.held+n] = chosen[from], costs[from]
+		w.chosen[w.held+n] = chosen[from]
+		w.costs[w.held+n] = costs[from]
 	}
 }
 

@@ -98,7 +98,10 @@ func newMemo() *memo {
 func (m *memo) clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.young, m.old, m.bytes, m.words = map[memoKey]*analysis{}, nil, 0, map[uint64]*word{}
+	m.young = map[memoKey]*analysis{}
+	m.old = nil
+	m.bytes = 0
+	m.words = map[uint64]*word{}
 }
 
 // find returns what is known of an item, nil for nothing.
@@ -119,8 +122,11 @@ func (m *memo) find(key memoKey) *analysis {
 // add puts an item into the young generation. The caller holds the lock.
 func (m *memo) add(key memoKey, a *analysis) {
 	m.young[key] = a
-	if m.bytes += a.bytes; m.bytes > mostBytes {
-		m.young, m.old, m.bytes = map[memoKey]*analysis{}, m.young, 0
+	m.bytes += a.bytes
+	if m.bytes > mostBytes {
+		m.old = m.young
+		m.young = map[memoKey]*analysis{}
+		m.bytes = 0
 	}
 }
 
@@ -168,7 +174,8 @@ func (m *memo) item(tenant string, c *candidate.Candidate, most int) *analysis {
 			p.bare = bare(a.doc[p.doc.Start:p.doc.End] + "\n" + text[own:p.span.End])
 		}
 	}
-	if a.begun = len(head) < len(text); a.begun {
+	a.begun = len(head) < len(text)
+	if a.begun {
 		a.parts = append(a.parts, read{part: part{span: schemas.Span{Start: len(head), End: len(text)}}, bare: true, cues: &cuesOf{}})
 	}
 	m.mu.Lock()
@@ -247,7 +254,8 @@ func Texts(r *schemas.Record) []Text {
 		return nil
 	}
 	c := candidate.New(&seen, schemas.Verdict{})
-	s, text := sourceOf(&c), seen.Content.Text()
+	s := sourceOf(&c)
+	text := seen.Content.Text()
 	parts := s.parts(text)
 	if len(parts) < 2 {
 		return nil
@@ -279,7 +287,8 @@ func (r *reading) word(w string) *word {
 	if ok {
 		return known
 	}
-	if r.an.Analyze(w); r.an.Len() == 1 {
+	r.an.Analyze(w)
+	if r.an.Len() == 1 {
 		row := make([]int8, dimensions)
 		if scale := vecmath.Quantise(row, r.by.WordVector(nil, w)); scale > 0 {
 			known = &word{text: string(r.an.Term(0)), term: maphash.Bytes(r.memo.seed, r.an.Term(0)), vector: row, scale: scale}
@@ -340,7 +349,8 @@ func spaced(text string) string {
 			if i+1 < len(text) {
 				next = rune(text[i+1])
 			}
-			if unicode.IsLower(before) || unicode.IsDigit(before) || unicode.IsUpper(before) && next >= 'a' && next <= 'z' {
+			isNext := unicode.IsUpper(before) && next >= 'a' && next <= 'z'
+			if isNext || unicode.IsLower(before) || unicode.IsDigit(before) {
 				b.WriteByte(' ')
 			}
 		}

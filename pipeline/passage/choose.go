@@ -1,13 +1,12 @@
 package passage
 
 import (
-	"cmp"
-	"container/heap"
 	"math"
 	"slices"
 	"strings"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -65,7 +64,8 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 		for i := range k.rest {
 			c.at[k.rest[i].at] = append(c.at[k.rest[i].at], len(k.list)+i)
 		}
-		k.list, k.rest = append(k.list, k.rest...), nil
+		k.list = append(k.list, k.rest...)
+		k.rest = nil
 		c.run()
 	}
 	c.stand()
@@ -75,7 +75,8 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 		case len(parts) == 0:
 			cs[i].Drop = schemas.DropBudget
 			if c.far[i] || o.Farther > 0 && len(c.at[i]) == 0 {
-				cs[i].Drop, cs[i].Detail = schemas.DropRank, candidate.WorthLess
+				cs[i].Drop = schemas.DropRank
+				cs[i].Detail = candidate.WorthLess
 			} else if o.Items > 0 && len(c.taken) >= o.Items { // whatever its size
 				cs[i].Drop = schemas.DropRank
 			}
@@ -95,7 +96,7 @@ func countKept(cs []candidate.Candidate) (n int) {
 	return n
 }
 
-// stand gives the items that are quoted their standings anew.
+// stand gives the items that are quoted new standings.
 func (c *choice) stand() {
 	var order []int // by their best passages
 	var standings []float64
@@ -103,7 +104,8 @@ func (c *choice) stand() {
 	for i := range c.ranking.list {
 		if at := c.ranking.list[i].at; c.done[i] && !listed[at] {
 			listed[at] = true
-			order, standings = append(order, at), append(standings, c.cs[at].Standing)
+			order = append(order, at)
+			standings = append(standings, c.cs[at].Standing)
 		}
 	}
 	slices.Sort(standings)
@@ -119,11 +121,7 @@ const roomForRest = leastCost
 func (k *Ranking) Whole(cs []candidate.Candidate, by token.Counter) {
 	for i, a := range k.items {
 		if a != nil {
-			all := make([]int, len(a.parts))
-			for p := range all {
-				all[p] = p
-			}
-			a.quote(&cs[i], all, by)
+			a.quote(&cs[i], fill.All(len(a.parts)), by)
 		}
 	}
 }
@@ -133,7 +131,6 @@ type choice struct {
 	ranking *Ranking
 	cs      []candidate.Candidate
 	options *Options
-	queue   queue
 	taken   map[int][]int // by candidate: its passages
 	shown   map[int]int   // by candidate: tokens of what is taken
 	at      map[int][]int // by candidate: places in the ranking
@@ -148,67 +145,57 @@ type choice struct {
 
 // run takes what fits.
 func (c *choice) run() {
-	c.queue = c.queue[:0]
-	for i := range c.ranking.list {
-		if !c.done[i] {
-			c.queue = append(c.queue, valued{i, c.value(i)})
-		}
+	shelf := fill.Shelf{Value: c.value, Take: c.take}
+	shelf.Fill(fill.All(len(c.ranking.list)))
+}
+
+// take takes a passage if it fits. The others of an item are cheaper once its first is taken.
+func (c *choice) take(i int, value float64) (risen []int, full bool) {
+	p := c.ranking.list[i]
+	kind := c.cs[p.at].Kind
+	switch {
+	case c.done[i]:
+		return nil, false
+	case c.spent+leastCost > c.options.Budget:
+		return nil, true
+	case c.isPast(i, value, kind):
+		c.far[p.at] = len(c.taken[p.at]) == 0
+		return nil, false
 	}
-	heap.Init(&c.queue)
-	for len(c.queue) > 0 {
-		top := heap.Pop(&c.queue).(valued)
-		if c.done[top.place] {
-			continue
-		}
-		if now := c.value(top.place); top.value-now > 1e-9 { // its item is more crowded by now
-			heap.Push(&c.queue, valued{top.place, now})
-			continue
-		}
-		if c.spent+leastCost > c.options.Budget {
-			return
-		}
-		p := c.ranking.list[top.place]
-		if c.isPast(top, c.cs[p.at].Kind) {
-			c.far[p.at] = len(c.taken[p.at]) == 0
-			continue
-		}
-		left := c.left(c.cs[p.at].Kind)
-		if leastShare*float64(c.estimate(top.place)) > float64(left) {
-			continue
-		}
-		first := len(c.taken[p.at]) == 0
-		cost := c.measure(p) - c.shown[p.at]
-		if cost > left || !first && c.crowds(p.at, cost) {
-			continue
-		}
-		if first && c.options.Items > 0 && len(c.taken) >= c.options.Items {
-			continue
-		}
-		c.done[top.place] = true
-		c.taken[p.at] = append(c.taken[p.at], p.part)
-		c.shown[p.at] += cost
-		c.spent += cost
-		c.used[c.cs[p.at].Kind] += cost
-		if first { // the others of the item are cheaper now
-			for _, i := range c.at[p.at] {
-				if !c.done[i] {
-					heap.Push(&c.queue, valued{i, c.value(i)})
-				}
-			}
-		}
+	left := c.left(kind)
+	first := len(c.taken[p.at]) == 0
+	if leastShare*float64(c.estimate(i)) > float64(left) {
+		return nil, false
 	}
+	cost := c.measure(p) - c.shown[p.at]
+	if cost > left || !first && c.crowds(p.at, cost) {
+		return nil, false
+	}
+	if first && c.options.Items > 0 && len(c.taken) >= c.options.Items {
+		return nil, false
+	}
+	c.done[i] = true
+	c.taken[p.at] = append(c.taken[p.at], p.part)
+	c.shown[p.at] += cost
+	c.spent += cost
+	c.used[kind] += cost
+	if first {
+		risen = c.at[p.at]
+	}
+	return risen, false
 }
 
 // isPast reports whether a passage is worth too little for its tokens beside the best.
-func (c *choice) isPast(v valued, kind schemas.Kind) bool {
+func (c *choice) isPast(i int, value float64, kind schemas.Kind) bool {
 	if len(c.options.Floors) == 0 {
 		kind = ""
 	}
 	best, known := c.best[kind]
 	if !known {
-		c.best[kind], best = v.value, v.value
+		best = value
+		c.best[kind] = value
 	}
-	return c.options.Farther > 0 && v.value < best-c.options.Farther && c.ranking.list[v.place].score > unscored
+	return c.options.Farther > 0 && value < best-c.options.Farther && c.ranking.list[i].score > unscored
 }
 
 // crowds reports whether an item would take more than its part beside others.
@@ -269,7 +256,8 @@ const exactly = 16
 
 // measure returns the tokens of an item as it is shown with one passage more. From so many on that takes what it takes alone.
 func (c *choice) measure(p scored) int {
-	shown, parts := c.cs[p.at], c.taken[p.at]
+	shown := c.cs[p.at]
+	parts := c.taken[p.at]
 	if len(parts) < exactly {
 		c.ranking.items[p.at].put(&shown, append(slices.Clone(parts), p.part))
 		return c.options.Measure(&shown)
@@ -278,41 +266,20 @@ func (c *choice) measure(p scored) int {
 	return c.shown[p.at] + c.options.Measure(&shown)
 }
 
-// valued is a place in the ranking and what it was worth when it was queued.
-type valued struct {
-	place int
-	value float64
-}
-
-// queue is a heap, best first.
-type queue []valued
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(q[j].value, q[i].value), cmp.Compare(q[i].place, q[j].place)) < 0
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(valued)) }
-func (q *queue) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
-}
-
 // signed is how many bytes of a content are looked at for its signature.
 const signed = 600
 
 // quote puts passages in the place of an item's content, and counts what that leaves out.
 func (a *analysis) quote(c *candidate.Candidate, parts []int, by token.Counter) {
-	whole, stored := c.Content, c.ContentTokens
 	a.put(c, parts)
-	if c.Extract == nil {
+	x := c.Extract
+	if x == nil {
 		return
 	}
-	x := c.Extract
-	x.Before, x.After, x.Stored = storedTokens(c, whole.Text(), by), storedTokens(c, c.Content.Text(), by), stored
+	x.Before = by.Count(candidate.Counted(c.Speaker, x.Whole.Text()))
+	x.After = by.Count(candidate.Counted(c.Speaker, c.Content.Text()))
 	if x.After >= x.Before { // leaving out saves nothing
-		c.Extract, c.Content, c.ContentTokens = nil, whole, stored
+		c.ShowWhole()
 	}
 }
 
@@ -350,19 +317,11 @@ func (a *analysis) put(c *candidate.Candidate, parts []int) {
 	if len(spans) == 1 && whole && spans[0].End == len(text) {
 		return
 	}
-	x := &candidate.Extract{Whole: c.Content, Quoted: true, Lines: make([]candidate.Line, len(spans))}
+	x := &candidate.Extract{Quoted: true, Lines: make([]candidate.Line, len(spans))}
 	for i, s := range spans {
 		x.Lines[i].Span = s
 	}
-	c.Extract, c.Content, c.ContentTokens = x, schemas.TextContent(x.Text()), 0
-}
-
-// storedTokens is the tokens of a content, as records count them.
-func storedTokens(c *candidate.Candidate, text string, by token.Counter) int {
-	if c.Speaker != "" {
-		text = strings.ReplaceAll(c.Speaker, "\n", " ") + ": " + text
-	}
-	return by.Count(text + "\n")
+	c.ShowPart(x)
 }
 
 // together joins spans that overlap or have nothing but space between them, and takes the space

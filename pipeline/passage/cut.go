@@ -69,7 +69,8 @@ func (s *source) codeParts(text string) []part {
 		out = append(out, part{doc: span})
 	}
 	if len(comment) == 1 && len(body) > 0 && tokens(comment[0].End-comment[0].Start)+tokens(body[0].End-body[0].Start) <= language.BlockAim {
-		out[0].span, body = body[0], body[1:]
+		out[0].span = body[0]
+		body = body[1:]
 	}
 	return append(out, contents(body)...)
 }

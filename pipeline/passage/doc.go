@@ -17,5 +17,5 @@ import "fmt"
 const Version = 1
 
 // Contents names what a vector index holds that has the vectors of passages by a model. An index of other
-// contents is filled anew.
+// contents is filled again.
 func Contents(model string) string { return fmt.Sprint(model, " passages ", Version) }

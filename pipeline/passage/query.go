@@ -178,5 +178,5 @@ func (w *scoring) weigh(groups []group) {
 	}
 }
 
-// sample is how many items the scored ones are taken to stand for where no index says more.
+// sample is for how many items the scored ones are taken where no index says more.
 const sample = 10 * units

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
@@ -206,7 +207,8 @@ func (w *scoring) mix(own []float64, retriever string) []float64 {
 		channel, _ := w.cs[w.ranking.list[i].at].Channels.Of(retriever)
 		whole[i] = channel.Score
 	}
-	own, whole = zScores(own), zScores(whole)
+	own = zScores(own)
+	whole = zScores(whole)
 	for i := range own {
 		own[i] = (1-ofUnit)*own[i] + ofUnit*whole[i]
 	}
@@ -215,7 +217,7 @@ func (w *scoring) mix(own []float64, retriever string) []float64 {
 
 // zScores are the z-scores of each value among them.
 func zScores(values []float64) []float64 {
-	mean, square := 0.0, 0.0
+	var mean, square float64
 	for _, v := range values {
 		mean += v
 	}
@@ -276,14 +278,16 @@ func (w *scoring) storedCosines() []float64 {
 	for _, entry := range w.ranking.list {
 		if c := &w.cs[entry.at]; len(w.ranking.items[entry.at].parts) > 1 && !c.Masked && !c.Verdict.Redact {
 			if _, listed := place[entry.at]; !listed {
-				place[entry.at], ids = len(ids), append(ids, c.ID)
+				place[entry.at] = len(ids)
+				ids = append(ids, c.ID)
 			}
 		}
 	}
 	stored, err := w.reader.cfg.Passages.ScoreChunks(w.ctx, w.scope, vector.Query{
 		Vector: w.query.Vector, Axis: vector.AxisPassage, Filter: w.query.Filter, Population: w.query.Population.Settled()}, ids)
 	if err != nil {
-		w.ranking.Err, stored = err, nil
+		w.ranking.Err = err
+		stored = nil
 	}
 	out := make([]float64, len(w.ranking.list))
 	for i, entry := range w.ranking.list {
@@ -291,7 +295,10 @@ func (w *scoring) storedCosines() []float64 {
 		out[i] = item.Score
 		p, a := w.passage(i)
 		at, asked := place[entry.at]
-		if !asked || at >= len(stored) || len(stored[at]) != len(a.parts) && !(a.begun && entry.part < len(stored[at])) {
+		if !asked || at >= len(stored) {
+			continue
+		}
+		if isWhole := len(stored[at]) == len(a.parts); !isWhole && !(a.begun && entry.part < len(stored[at])) {
 			continue
 		}
 		if chunk := stored[at][entry.part]; chunk.Span == p.span {
@@ -399,10 +406,7 @@ func (w *scoring) feedback(groups []group, cues []float64) []group {
 
 // best returns the best passages by score and cues.
 func (w *scoring) best(cues []float64, n int) []int {
-	order := make([]int, len(w.ranking.list))
-	for i := range order {
-		order[i] = i
-	}
+	order := fill.All(len(w.ranking.list))
 	slices.SortStableFunc(order, func(x, y int) int {
 		return cmp.Compare(w.ranking.list[y].score+cues[y], w.ranking.list[x].score+cues[x])
 	})
@@ -430,7 +434,8 @@ func (w *scoring) commonTerms(found map[uint64]*term) []group {
 			break
 		}
 	}
-	if all = kept; len(all) == 0 {
+	all = kept
+	if len(all) == 0 {
 		return nil
 	}
 	most := all[0].terms[0].weight
@@ -442,7 +447,8 @@ func (w *scoring) commonTerms(found map[uint64]*term) []group {
 
 // holders counts the items among the scored that have a term.
 func (w *scoring) holders(hash uint64) int {
-	last, n := -1, 0
+	last := -1
+	n := 0
 	for i := range w.ranking.list {
 		if p, _ := w.passage(i); p.terms[hash] > 0 && w.ranking.list[i].at != last {
 			last = w.ranking.list[i].at

@@ -28,7 +28,8 @@ func Of(v *candidate.Visible) bool {
 	if v.Kind != schemas.KindMemory {
 		return false
 	}
-	if v.FromFile() && v.Category == markdown && v.SessionID() == "" && v.Speaker == "" {
+	isSaid := v.SessionID() != "" || v.Speaker != ""
+	if v.FromFile() && v.Category == markdown && !isSaid {
 		return true
 	}
 	return max(v.Counted, tokens(len(v.Content.Text()))) > longMemory && !v.IsTurn()
@@ -42,7 +43,7 @@ const (
 	markdown = "markdown" // the category of what was read from a Markdown file
 )
 
-// source is where an item comes from, and what stands before its passages.
+// source is where an item comes from, and what is shown before its passages.
 type source struct {
 	kind  schemas.Kind
 	path  string
@@ -50,7 +51,7 @@ type source struct {
 	name  string // a name, a heading or a subject
 	found string // words that every passage of the item is found by
 	sign  string // the signature of code, on one line
-	doc   string // a comment that stands before the code and is not in the content
+	doc   string // a comment that is before the code and is not in the content
 	about string // sha, date and author of a commit
 	title int    // length of the content's first line, where it is a heading or a subject
 	test  bool   // it tests something
@@ -91,17 +92,20 @@ func sourceOf(c *candidate.Candidate) source {
 	if c.Verdict.Redact || json.Unmarshal(c.Attributes, &a) != nil {
 		a = attributes{}
 	}
-	if !c.Masked && !c.Verdict.Redact {
+	sha := commitOf(c.Provenance.SourceURI)
+	switch {
+	case !c.Masked && !c.Verdict.Redact:
 		s.path = cmp.Or(a.Path, a.FilePath, pathOf(c.Provenance.SourceURI))
-	} else if sha := commitOf(c.Provenance.SourceURI); sha != "" && !c.CreatedAt.IsZero() {
+	case sha != "" && !c.CreatedAt.IsZero():
 		date := cmp.Or(a.Date, a.Timestamp, c.CreatedAt.UTC().Format(time.DateOnly))
 		a = attributes{SHA: sha, Author: a.Author, Date: date, Committed: a.Committed}
-	} else if a = (attributes{}); !c.Verdict.Redact { // what masks personal data has masked the address, too
+	case !c.Verdict.Redact: // what masks personal data has masked the address, too
+		a = attributes{}
 		s.path = pathOf(c.Provenance.SourceURI)
-		if at := strings.LastIndexByte(s.path, ':'); at > 0 {
-			if line, err := strconv.Atoi(s.path[at+1:]); err == nil {
-				s.path, a.Line = s.path[:at], line
-			}
+		at := max(0, strings.LastIndexByte(s.path, ':'))
+		if line, err := strconv.Atoi(strings.TrimPrefix(s.path[at:], ":")); at > 0 && err == nil {
+			s.path = s.path[:at]
+			a.Line = line
 		}
 	}
 	s.line = max(a.Line, a.StartLine)
@@ -116,14 +120,18 @@ func sourceOf(c *candidate.Candidate) source {
 			s.doc = doc
 		}
 	case schemas.KindCommit:
-		s.title, s.name, s.found = len(first), first, first
+		s.title = len(first)
+		s.name = first
+		s.found = first
 		s.about = about(&a)
 	default:
 		if more && isTitle(first, a.Heading) {
-			s.title, s.found = len(first), s.path+" "+first
+			s.title = len(first)
+			s.found = s.path + " " + first
 			s.name = first[strings.LastIndex(first, "›")+1:]
 		} else {
-			s.name, s.found = cmp.Or(a.Heading, path.Base(s.path)), s.path+" "+a.Heading
+			s.name = cmp.Or(a.Heading, path.Base(s.path))
+			s.found = s.path + " " + a.Heading
 		}
 	}
 	for _, said := range [...]*string{&s.path, &s.name, &s.found, &s.about} {
@@ -191,7 +199,7 @@ func contains(text, doc string) bool {
 	return doc == "" || strings.Contains(text, strings.TrimSpace(first))
 }
 
-// head is what stands before the passages of an item, which begin in a line.
+// head is what is shown before the passages of an item, which begin in a line.
 func (s *source) head(line int) string {
 	where := s.path
 	if where != "" && line > 0 {

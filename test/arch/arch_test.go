@@ -30,6 +30,8 @@ func level(pkg string) (int, bool) {
 	switch {
 	case pkg == "schemas", pkg == "pipeline/scope", pkg == "pipeline/language", strings.HasPrefix(pkg, "pipeline/infra/"):
 		return 0, true
+	case pkg == "pipeline/fill": // it knows no item
+		return 0, true
 	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/model", pkg == "pipeline/token", pkg == "pipeline/candidate", pkg == "pipeline/pii", pkg == "pipeline/meter", pkg == "pipeline/meter/alert":
 		return 1, true
 	case strings.HasPrefix(pkg, "pipeline/model/internal/"):

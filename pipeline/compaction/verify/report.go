@@ -77,18 +77,21 @@ func (v *verifier) checkCoverage() error {
 // checkTiles holds that the lines that are shown and the spans that are dropped make up
 // the text, in order and without overlap, and that the spans save what the part saves.
 func (v *verifier) checkTiles(src *Source, shown *Shown, drops []*schemas.Drop) error {
-	at, line, saved := 0, 0, 0
+	var at, line, saved int
 	next := func() int {
 		if line < len(shown.Lines) {
 			return shown.Lines[line].Span.Start
 		}
 		return len(src.Text)
 	}
-	for _, d := range drops {
+	passShown := func() {
 		for line < len(shown.Lines) && at == next() {
 			at = shown.Lines[line].Span.End
 			line++
 		}
+	}
+	for _, d := range drops {
+		passShown()
 		switch {
 		case d.Reason != schemas.DropSummarised:
 			return mismatch(CheckReason, src.ID, "a span of what is shown was dropped for %q", d.Reason)
@@ -100,10 +103,7 @@ func (v *verifier) checkTiles(src *Source, shown *Shown, drops []*schemas.Drop) 
 		at = d.Span.End
 		saved += d.Tokens
 	}
-	for line < len(shown.Lines) && at == next() {
-		at = shown.Lines[line].Span.End
-		line++
-	}
+	passShown()
 	switch {
 	case at != len(src.Text) || line != len(shown.Lines):
 		return mismatch(CheckCoverage, src.ID, "bytes from %d on are neither shown nor dropped once", at)

@@ -37,7 +37,7 @@ func (v *verifier) checkSummaries() error {
 	for i := range v.in.Summaries {
 		s := &v.in.Summaries[i]
 		switch {
-		case s.ID == "" || known[s.ID] != nil || v.sources[s.ID] != nil && v.sources[s.ID].Text != s.Text:
+		case s.ID == "" || known[s.ID] != nil, v.sources[s.ID] != nil && v.sources[s.ID].Text != s.Text:
 			return mismatch(CheckHierarchy, s.ID, "its id is taken, or it has none")
 		case rank(s.Level) == 0:
 			return mismatch(CheckHierarchy, s.ID, "there is no level %q", s.Level)
@@ -103,7 +103,7 @@ func (v *verifier) checkSummary(s *Summary, known map[string]*Summary) error {
 	return nil
 }
 
-// checkBetween holds that nothing stands between two lines but a line feed and who says
+// checkBetween holds that nothing is between two lines but a line feed and who says
 // the next one.
 func (v *verifier) checkBetween(s *Summary, from, to int, next *schemas.SummaryLine) error {
 	between := strings.TrimPrefix(s.Text[from:to], "\n")
@@ -157,7 +157,8 @@ func (v *verifier) resolve(s *Summary, known map[string]*Summary, c schemas.Span
 	} else {
 		return "", mismatch(CheckCitation, s.ID, "cites what is not there")
 	}
-	if c.Span.Start < 0 || c.Span.End <= c.Span.Start || c.Span.End > len(text) || !boundary(text, c.Span.Start) || !boundary(text, c.Span.End) {
+	isInside := c.Span.Start >= 0 && c.Span.Start < c.Span.End && c.Span.End <= len(text)
+	if !isInside || !boundary(text, c.Span.Start) || !boundary(text, c.Span.End) {
 		return "", mismatch(CheckCitation, s.ID, "cites a span that is not there")
 	}
 	cut := text[c.Span.Start:c.Span.End]

@@ -29,7 +29,7 @@ const (
 	CheckSources   Check = "sources"   // each input is there once
 	CheckShown     Check = "shown"     // what is shown is an input that may be, once
 	CheckExtract   Check = "extract"   // what is shown of an item is its own words
-	CheckCount     Check = "count"     // a line stands for as many as it says
+	CheckCount     Check = "count"     // a line is for as many as it says
 	CheckCoverage  Check = "coverage"  // shown and dropped spans make up the whole
 	CheckReason    Check = "reason"    // each drop has the item's reason
 	CheckSavings   Check = "savings"   // tokens before less tokens after
@@ -246,7 +246,8 @@ func glued(shown, text string, lines []Line) int {
 // marked returns how many bytes of shown are the line with braces around each run of
 // words that differ, -1 when they are not.
 func marked(shown, line string, pattern []string) int {
-	at, word, inside := 0, 0, false
+	var at, word int
+	inside := false
 	varies := func() bool {
 		return word < len(pattern) && pattern[word] == "<*>" || len(pattern) == 1 && pattern[0] == "<*>"
 	}
@@ -260,7 +261,8 @@ func marked(shown, line string, pattern []string) int {
 	for i := 0; i < len(line); i++ {
 		begins := line[i] != ' ' && line[i] != '\t' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t')
 		if begins && varies() && !inside {
-			if inside = true; !eat('{') {
+			inside = true
+			if !eat('{') {
 				return -1
 			}
 		}
@@ -273,7 +275,8 @@ func marked(shown, line string, pattern []string) int {
 		}
 		word++
 		if inside && (!varies() || strings.Trim(line[i+1:], " \t") == "") {
-			if inside = false; !eat('}') {
+			inside = false
+			if !eat('}') {
 				return -1
 			}
 		}

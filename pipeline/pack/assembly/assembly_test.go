@@ -133,33 +133,6 @@ func TestAdjust(t *testing.T) {
 	}
 }
 
-func TestDivide(t *testing.T) {
-	t.Parallel()
-	if diff := cmp.Diff([]int{300, 200, 200, 100, 100}, assembly.Divide(900, []int{3, 2, 2, 1, 1}, []int{900, 900, 900, 900, 900})); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]int{10, 594, 0, 297, 0}, assembly.Divide(901, []int{3, 2, 2, 1, 1}, []int{10, 900, 0, 900, 0})); diff != "" {
-		t.Error(diff)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 6).Draw(t, "n")
-		budget := rapid.IntRange(-10, 5000).Draw(t, "budget")
-		weights := rapid.SliceOfN(rapid.IntRange(0, 5), n, n).Draw(t, "weights")
-		needs := rapid.SliceOfN(rapid.IntRange(0, 3000), n, n).Draw(t, "needs")
-		shares, sum, hungry := assembly.Divide(budget, weights, needs), 0, false
-		for g, s := range shares {
-			if s < 0 || s > needs[g] || weights[g] == 0 && s > 0 {
-				t.Fatalf("group %d gets %d", g, s)
-			}
-			hungry = hungry || weights[g] > 0 && s < needs[g]
-			sum += s
-		}
-		if sum > max(budget, 0) || hungry && sum < budget-n {
-			t.Fatalf("%v of %d", shares, budget)
-		}
-	})
-}
-
 func items(t *rapid.T, n int) []assembly.Item {
 	out := make([]assembly.Item, n)
 	for i := range out {

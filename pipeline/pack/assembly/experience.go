@@ -13,8 +13,12 @@ func (it *Item) experience(r *candidate.Candidate, text string, view View) {
 	if err != nil {
 		x = schemas.ExperienceAttributes{}
 	}
+	if x.Lesson == nil {
+		x.Lesson = &schemas.Lesson{}
+	}
 	id := r.ID
-	it.ghap, it.failure = x.GHAPID, failed(&x)
+	it.ghap = x.GHAPID
+	it.failure = failed(&x)
 	it.note = "*(truncated, full experience ID: " + label(id) + ")*"
 	it.Metadata = map[string]any{
 		"id": id, "domain": x.Domain, "strategy": x.Strategy, "outcome_status": x.OutcomeStatus,
@@ -46,7 +50,7 @@ func (it *Item) narrative(x *schemas.ExperienceAttributes, text string) {
 	var b strings.Builder
 	for _, f := range []struct{ name, text string }{
 		{"Goal", line(x.Goal)}, {"Hypothesis", line(x.Hypothesis)}, {"Action", line(x.Action)}, {"Prediction", line(x.Prediction)},
-		{"Outcome", outcome}, {"Surprise", line(x.Surprise)}, {"Root cause", line(x.RootCause)}, {"Lesson", worked(x)}, {"Takeaway", takeaway(x)},
+		{"Outcome", outcome}, {"Surprise", line(x.Surprise)}, {"Root cause", line(x.RootCause)}, {"Lesson", line(x.Lesson.WhatWorked)}, {"Takeaway", line(x.Lesson.Takeaway)},
 	} {
 		if f.text != "" {
 			b.WriteString("- **" + f.name + "**: " + f.text + "\n")
@@ -60,11 +64,17 @@ func (it *Item) narrative(x *schemas.ExperienceAttributes, text string) {
 	it.clipped = false // the text is not shown
 }
 
-// brief is one field of an experience, and where it was learnt.
+// brief is one field of an experience, and where it was learnt. The takeaway of a failure is shown with the failure.
 func (it *Item) brief(title, text string, x *schemas.ExperienceAttributes, id string) {
-	it.head, it.body, it.clipped = "**"+title+"**: ", escapeStructure(text), false
+	takeaway := line(x.Lesson.Takeaway)
+	if it.failure {
+		takeaway = ""
+	}
+	it.head = "**" + title + "**: "
+	it.body = escapeStructure(text)
+	it.clipped = false
 	it.tail = "\n*" + emphasised(join("; ", prefixed("Goal: ", line(x.Goal)), prefixed("Strategy: ", line(x.Strategy)),
-		prefixed("Outcome: ", line(x.OutcomeStatus)), prefixed("Takeaway: ", learnt(x, it.failure)), "experience "+line(id))) + "*"
+		prefixed("Outcome: ", line(x.OutcomeStatus)), prefixed("Takeaway: ", takeaway), "experience "+line(id))) + "*"
 }
 
 // outcome is how a strategy did, failures in capitals.
@@ -78,7 +88,7 @@ func (it *Item) outcome(x *schemas.ExperienceAttributes, text, id string) {
 		it.head += " (" + line(x.Domain) + ")"
 	}
 	it.head += ": "
-	lessons := join("\n", prefixed("- **Lesson**: ", worked(x)), prefixed("- **Takeaway**: ", takeaway(x)))
+	lessons := join("\n", prefixed("- **Lesson**: ", line(x.Lesson.WhatWorked)), prefixed("- **Takeaway**: ", line(x.Lesson.Takeaway)))
 	it.body = join("\n", join(" → ", line(x.Goal), line(x.OutcomeResult)), lessons)
 	if x.Goal == "" && x.OutcomeResult == "" {
 		it.body = join("\n", escapeStructure(text), lessons)
@@ -90,29 +100,6 @@ func (it *Item) outcome(x *schemas.ExperienceAttributes, text, id string) {
 
 func failed(x *schemas.ExperienceAttributes) bool {
 	return x.OutcomeStatus == "falsified" || x.OutcomeStatus == "abandoned"
-}
-
-func worked(x *schemas.ExperienceAttributes) string {
-	if x.Lesson == nil {
-		return ""
-	}
-	return line(x.Lesson.WhatWorked)
-}
-
-func takeaway(x *schemas.ExperienceAttributes) string {
-	if x.Lesson == nil {
-		return ""
-	}
-	return line(x.Lesson.Takeaway)
-}
-
-// learnt is the takeaway of an experience that stands by one of its fields alone. A
-// failure's stands with the failure.
-func learnt(x *schemas.ExperienceAttributes, failure bool) string {
-	if failure {
-		return ""
-	}
-	return takeaway(x)
 }
 
 func prefixed(prefix, text string) string {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/fill"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/token"
 )
@@ -71,32 +72,25 @@ func Clip(budget int) int { return 8*max(budget, 0) + 1024 }
 // Fill writes the text. Where the groups leave each other too little for any item, it
 // writes fewer of them, and at last the most relevant item that fits alone.
 func Fill(req Request) Result {
-	out := fill(req)
+	out := write(req)
 	if out.Markdown != "" {
 		return out
 	}
-	var order, fit []int
-	for g := range req.Groups {
-		if len(req.Groups[g].Items) > 0 {
-			order = append(order, g)
-		}
-	}
+	order := slices.DeleteFunc(fill.All(len(req.Groups)), func(g int) bool { return len(req.Groups[g].Items) == 0 })
 	slices.SortStableFunc(order, func(x, y int) int {
 		return cmp.Compare(req.Groups[y].Items[0].Relevance, req.Groups[x].Items[0].Relevance)
 	})
-	for _, g := range order {
-		if fill(req.only(g)).Markdown != "" {
-			fit = append(fit, g)
-		}
-	}
+	fit := slices.DeleteFunc(slices.Clone(order), func(g int) bool { return write(req.only(g)).Markdown == "" })
 	for ; len(fit) > 0; fit = fit[:len(fit)-1] {
-		if less := fill(req.only(fit...)); less.Markdown != "" {
+		if less := write(req.only(fit...)); less.Markdown != "" {
 			return less
 		}
 	}
 	for _, g := range order {
+		lone := req.only(g)
 		for i := range req.Groups[g].Items {
-			if alone := fill(req.lone(g, i)); alone.Markdown != "" {
+			lone.Groups[g].Items = req.Groups[g].Items[i : i+1]
+			if alone := write(lone); alone.Markdown != "" {
 				alone.Shown[g][0].Item = i
 				return alone
 			}
@@ -107,24 +101,16 @@ func Fill(req Request) Result {
 
 // only is the request with the items of these groups alone.
 func (r Request) only(groups ...int) Request {
-	all := r.Groups
-	r.Groups = make([]Group, len(all))
-	for g := range all {
-		if r.Groups[g] = all[g]; !slices.Contains(groups, g) {
+	r.Groups = slices.Clone(r.Groups)
+	for g := range r.Groups {
+		if !slices.Contains(groups, g) {
 			r.Groups[g].Items = nil
 		}
 	}
 	return r
 }
 
-// lone is the request with one item alone.
-func (r Request) lone(g, i int) Request {
-	r = r.only(g)
-	r.Groups[g].Items = r.Groups[g].Items[i : i+1]
-	return r
-}
-
-func fill(req Request) Result {
+func write(req Request) Result {
 	f := &filling{req: &req, out: Result{Shown: make([][]Shown, len(req.Groups)), Budgets: make([]int, len(req.Groups))}}
 	for g := range req.Groups {
 		f.whole = append(f.whole, make([]int, len(req.Groups[g].Items)))
@@ -146,6 +132,7 @@ type filling struct {
 	caps   []int   // most tokens of an item, by group
 	whole  [][]int // tokens of each item, uncut
 	pieces [][]Shown
+	ranked []Shown // all pieces as they were cut: quotations first, then the most relevant first
 	taken  [][]bool
 	spent  int
 	items  int  // taken
@@ -161,33 +148,31 @@ const between = "\n\n"
 // divide gives each group that has items its share, and what it can't use to the others.
 func (f *filling) divide() bool {
 	f.avail = f.req.Budget - f.count(f.title()) - f.count(f.footer(f.all()))
-	var weights []int
-	any := false
+	weights := make([]int, len(f.req.Groups))
+	items := 0
 	for g, group := range f.req.Groups {
-		weights = append(weights, 0)
 		if len(group.Items) == 0 {
 			continue
 		}
-		any = true
+		items += len(group.Items)
 		weights[g] = max(1, group.Weight)
 		f.avail -= f.count(f.heading(g))
 	}
-	if !any || f.avail <= 0 {
+	if items == 0 || f.avail <= 0 {
 		return false
 	}
 	needs := f.measure()
-	f.out.Budgets = Divide(f.avail, weights, needs)
+	f.out.Budgets = fill.Divide(f.avail, weights, needs)
 	f.caps = f.entitle(weights)
 	all := 0
 	for _, n := range needs {
 		all += n
 	}
-	if f.lone() {
-		for g := range f.caps {
+	for g := range f.caps {
+		switch {
+		case items == 1: // it crowds out none
 			f.caps[g] = f.avail
-		}
-	} else if all <= f.avail { // nothing crowds out anything: a quarter of the whole
-		for g := range f.caps {
+		case all <= f.avail: // nothing crowds out anything: a quarter of the whole
 			f.caps[g] = Cap(f.req.Budget)
 		}
 	}
@@ -201,7 +186,8 @@ func (f *filling) measure() []int {
 	var wait sync.WaitGroup
 	for g, group := range f.req.Groups {
 		wait.Go(func() {
-			for i, used := 0, 0; i < len(group.Items) && used <= f.req.Budget; i++ {
+			used := 0
+			for i := 0; i < len(group.Items) && used <= f.req.Budget; i++ {
 				f.whole[g][i] = f.count(group.Items[i].Text() + between)
 				needs[g] = min(needs[g]+f.whole[g][i], f.req.Budget)
 				if group.Items[i].clipped {
@@ -215,19 +201,11 @@ func (f *filling) measure() []int {
 	return needs
 }
 
-// lone reports whether there is one item alone, which crowds out none.
-func (f *filling) lone() bool {
-	items := 0
-	for _, group := range f.req.Groups {
-		items += len(group.Items)
-	}
-	return items == 1
-}
-
 // entitle returns the most tokens one item of each group may take: the cap of what the
-// weights give the group, or of what it gets when nobody needs the rest.
+// weights give the group, or of what it gets when no other group needs the rest.
 func (f *filling) entitle(weights []int) []int {
-	left, total := f.avail, 0
+	left := f.avail
+	total := 0
 	for g := range weights {
 		left -= f.out.Budgets[g]
 		total += weights[g]
@@ -239,89 +217,57 @@ func (f *filling) entitle(weights []int) []int {
 	return caps
 }
 
-// Divide divides a budget by weights. A group gets no more than it needs while another
-// needs more; what nobody needs stays undivided. The shares are at least 0 and add up
-// to at most the budget.
-func Divide(budget int, weights, needs []int) []int {
-	shares := make([]int, len(weights))
-	open := make([]bool, len(weights))
-	for g := range weights {
-		open[g] = weights[g] > 0 && needs[g] > 0
-	}
-	for left := max(budget, 0); left > 0; {
-		total := 0
-		for g := range weights {
-			if open[g] {
-				total += weights[g]
-			}
-		}
-		if total == 0 {
-			break
-		}
-		full := false
-		round := left
-		for g := range weights {
-			if part := round * weights[g] / total; open[g] && needs[g]-shares[g] <= part {
-				left -= needs[g] - shares[g]
-				shares[g], open[g], full = needs[g], false, true
-			}
-		}
-		if full {
-			continue
-		}
-		for g := range weights {
-			if open[g] {
-				part := round * weights[g] / total
-				shares[g] += part
-				left -= part
-			}
-		}
-		break
-	}
-	return shares
-}
-
 // Cap returns the most tokens one item of a group with this share may take.
 func Cap(share int) int { return max(share/capFraction, min(leastCap, share)) }
 
-// cut makes the piece of every item that may be shown.
+// cut makes the piece of every item that may be shown, and ranks these. No group is left out for the sake of its cap: an
+// item of which that leaves nothing worth reading has what its group has, up to a quarter of the whole.
 func (f *filling) cut() {
 	for g, group := range f.req.Groups {
 		f.pieces = append(f.pieces, make([]Shown, len(group.Items)))
 		f.taken = append(f.taken, make([]bool, len(group.Items)))
-		most := f.caps[g]
 		for i := range group.Items {
-			it := &group.Items[i]
-			piece := Shown{Group: g, Item: i, Text: it.Text(), Tokens: f.whole[g][i]}
-			if piece.Tokens == 0 { // better items of the group take the whole budget
-				f.pieces[g][i] = Shown{Group: g, Item: i}
-				continue
+			most := f.caps[g]
+			if group.Items[i].quoted {
+				most = f.whole[g][i]
 			}
-			if it.clipped || piece.Tokens > most && !it.quoted {
-				if piece.Text, piece.Tokens = f.shorten(it, most); piece.Text == "" {
-					piece = f.least(it, g, i)
-				}
-				piece.Truncated = piece.Text != it.Text()
+			piece := f.shrink(g, i, most)
+			if piece.Text == "" {
+				piece = f.shrink(g, i, min(f.out.Budgets[g], Cap(f.req.Budget)))
 			}
 			f.pieces[g][i] = piece
 		}
+		f.ranked = append(f.ranked, f.pieces[g]...)
 	}
+	slices.SortStableFunc(f.ranked, func(a, b Shown) int {
+		x := f.item(a)
+		y := f.item(b)
+		switch {
+		case x.quoted == y.quoted:
+			return cmp.Compare(y.Relevance, x.Relevance)
+		case x.quoted:
+			return -1
+		}
+		return 1
+	})
 }
 
-// least is an item of which the cap leaves nothing worth reading, within what its group
-// has and a quarter of the whole: no group is left out for the sake of its cap.
-func (f *filling) least(it *Item, g, i int) Shown {
-	return f.within(it, g, i, min(f.out.Budgets[g], Cap(f.req.Budget)))
-}
+// item is the one that a piece is of.
+func (f *filling) item(p Shown) *Item { return &f.req.Groups[p.Group].Items[p.Item] }
 
-// within is an item in at most most tokens: whole, cut, or without text where nothing worth
-// reading would be left.
-func (f *filling) within(it *Item, g, i, most int) Shown {
+// shrink is an item in at most most tokens: whole, cut, or without text where nothing worth reading would be left, or where
+// better items of the group take the whole budget.
+func (f *filling) shrink(g, i, most int) Shown {
+	it := &f.req.Groups[g].Items[i]
 	piece := Shown{Group: g, Item: i}
-	if !it.clipped && f.whole[g][i] <= most {
-		piece.Text, piece.Tokens = it.Text(), f.whole[g][i]
-	} else {
+	if f.whole[g][i] == 0 {
+		return piece
+	}
+	piece.Text = it.Text()
+	piece.Tokens = f.whole[g][i]
+	if it.clipped || piece.Tokens > most {
 		piece.Text, piece.Tokens = f.shorten(it, most)
+		piece.Truncated = piece.Text != it.Text()
 	}
 	return piece
 }
@@ -357,66 +303,63 @@ func tidy(text string) string {
 // choose takes the quotations, which were chosen for what they say, and in each group the best items that fit its share; then of every group
 // that has none its best, if need be over the budget; then what still fits anywhere.
 func (f *filling) choose() {
-	for _, p := range f.byRelevance() {
-		if f.req.Groups[p.Group].Items[p.Item].quoted && f.fits(p, 0) {
-			f.take(p.Group, p.Item)
+	for _, p := range f.ranked {
+		if f.item(p).quoted {
+			f.take(p, 0)
 		}
 	}
 	for g := range f.pieces {
-		spent := 0
-		for i := range f.pieces[g] {
-			if n := f.pieces[g][i].Tokens; !f.taken[g][i] && spent+n <= f.out.Budgets[g] && f.fits(f.pieces[g][i], 0) {
-				spent += n
-				f.take(g, i)
+		left := f.out.Budgets[g]
+		for _, p := range f.pieces[g] {
+			if p.Tokens <= left && f.take(p, 0) {
+				left -= p.Tokens
 			}
 		}
 	}
 	for g := range f.pieces {
-		if slices.Contains(f.taken[g], true) {
-			continue
-		}
-		best := slices.IndexFunc(f.pieces[g], func(p Shown) bool { return p.Tokens > 0 })
-		if best >= 0 && f.fits(f.pieces[g][best], f.req.grace()) {
-			f.take(g, best)
+		best := slices.IndexFunc(f.pieces[g], isReadable)
+		if best >= 0 && !f.hasAny(g) && f.take(f.pieces[g][best], f.req.grace()) {
 			f.over = f.over || f.spent > f.avail
 		}
 	}
 	f.rescue()
-	for _, p := range f.byRelevance() {
-		if !f.taken[p.Group][p.Item] && f.fits(f.pieces[p.Group][p.Item], 0) {
-			f.take(p.Group, p.Item)
-		}
+	for _, p := range f.ranked {
+		f.take(p, 0)
 	}
 }
 
-// rescue gives what nobody took to groups whose share is too small for any of their items, the
+// rescue gives the rest of the budget to groups whose share is too small for any of their items, the
 // most relevant first: each gets its best item that fits in a quarter of the whole.
 func (f *filling) rescue() {
-	for _, p := range f.byRelevance() {
-		g, i := p.Group, p.Item
-		if slices.Contains(f.taken[g], true) || slices.ContainsFunc(f.pieces[g], func(p Shown) bool { return p.Tokens > 0 }) || f.whole[g][i] == 0 {
+	for _, p := range f.ranked {
+		if f.hasAny(p.Group) || slices.ContainsFunc(f.pieces[p.Group], isReadable) {
 			continue
 		}
-		most := min(f.avail-f.spent, Cap(f.req.Budget))
-		piece := f.within(&f.req.Groups[g].Items[i], g, i, most)
-		if f.fits(piece, 0) {
-			piece.Truncated = piece.Text != f.req.Groups[g].Items[i].Text()
-			f.pieces[g][i] = piece
-			f.take(g, i)
+		piece := f.shrink(p.Group, p.Item, min(f.avail-f.spent, Cap(f.req.Budget)))
+		if f.take(piece, 0) {
+			f.pieces[p.Group][p.Item] = piece
 		}
 	}
 }
 
-func (f *filling) take(g, i int) {
-	f.taken[g][i] = true
-	f.spent += f.pieces[g][i].Tokens
-	f.items, f.bytes = f.items+1, f.bytes+len(f.pieces[g][i].Text)
-}
+func isReadable(p Shown) bool { return p.Tokens > 0 }
 
-// fits reports whether what is left pays for a piece, with so many tokens of grace.
-func (f *filling) fits(p Shown, grace int) bool {
-	return p.Tokens > 0 && f.spent+p.Tokens <= f.avail+grace && (f.req.Items <= 0 || f.items < f.req.Items) &&
-		(f.req.Bytes <= 0 || f.bytes+len(p.Text) <= f.req.Bytes)
+// hasAny reports whether a piece of a group is taken.
+func (f *filling) hasAny(g int) bool { return slices.Contains(f.taken[g], true) }
+
+// take takes a piece if it is not taken yet and what is left pays for it, with so many tokens of grace.
+func (f *filling) take(p Shown, grace int) bool {
+	switch {
+	case f.taken[p.Group][p.Item] || p.Tokens == 0 || f.spent+p.Tokens > f.avail+grace,
+		f.req.Items > 0 && f.items == f.req.Items,
+		f.req.Bytes > 0 && f.bytes+len(p.Text) > f.req.Bytes:
+		return false
+	}
+	f.taken[p.Group][p.Item] = true
+	f.spent += p.Tokens
+	f.items++
+	f.bytes += len(p.Text)
+	return true
 }
 
 // grace is the tokens that a text may take beyond its budget so that a group has something.
@@ -427,84 +370,46 @@ func (r *Request) grace() int {
 	return max(0, min(r.Budget/10, r.Most-r.Budget))
 }
 
-// byRelevance lists all pieces, the most relevant first.
-func (f *filling) byRelevance() []Shown {
-	var all []Shown
-	for g := range f.pieces {
-		all = append(all, f.pieces[g]...)
-	}
-	relevance := func(p Shown) float64 { return f.req.Groups[p.Group].Items[p.Item].Relevance }
-	slices.SortStableFunc(all, func(a, b Shown) int { return cmp.Compare(relevance(b), relevance(a)) })
-	return all
-}
-
 // write renders what is taken. A tokenizer that does not count piece by piece may find
-// more than was planned: the least relevant items go until it fits.
+// more than was planned: the least relevant items go until it fits, and quotations last.
 func (f *filling) write() {
 	limit := f.req.Budget
 	if f.over {
 		limit += f.req.grace()
 	}
-	order := f.byRelevance()
-	slices.SortStableFunc(order, func(a, b Shown) int { // quotations go last
-		x, y := f.req.Groups[a.Group].Items[a.Item].quoted, f.req.Groups[b.Group].Items[b.Item].quoted
-		switch {
-		case x == y:
-			return 0
-		case x:
-			return -1
-		}
-		return 1
-	})
-	for {
-		f.out.Markdown = f.render()
-		f.out.Tokens = 0
-		if f.out.Markdown != "" {
-			f.out.Tokens = f.count(f.out.Markdown)
-		}
-		if f.out.Tokens <= limit {
-			break
-		}
-		for len(order) > 0 {
-			last := order[len(order)-1]
-			order = order[:len(order)-1]
-			if f.taken[last.Group][last.Item] {
-				f.taken[last.Group][last.Item] = false
-				break
-			}
+	f.render()
+	for at := len(f.ranked) - 1; at >= 0 && f.out.Tokens > limit; at-- {
+		if p := f.ranked[at]; f.taken[p.Group][p.Item] {
+			f.taken[p.Group][p.Item] = false
+			f.render()
 		}
 	}
 	f.out.Exceeded = f.out.Tokens > f.req.Budget
 }
 
-func (f *filling) render() string {
-	shown := make([][]Shown, len(f.pieces))
-	total := 0
+// render writes the text of what is taken; of nothing there is none.
+func (f *filling) render() {
+	f.out.Shown = make([][]Shown, len(f.pieces))
+	f.out.Markdown = ""
+	f.out.Tokens = 0
+	var b strings.Builder
+	b.WriteString(f.title())
 	for g := range f.pieces {
-		for i := range f.pieces[g] {
+		if f.hasAny(g) {
+			b.WriteString(f.heading(g))
+		}
+		for i, p := range f.pieces[g] {
 			if f.taken[g][i] {
-				shown[g] = append(shown[g], f.pieces[g][i])
-				total++
+				f.out.Shown[g] = append(f.out.Shown[g], p)
+				b.WriteString(p.Text + between)
 			}
 		}
 	}
-	f.out.Shown = shown
-	if total == 0 {
-		return ""
+	if len(slices.Concat(f.out.Shown...)) > 0 {
+		b.WriteString(f.footer(f.out.Shown))
+		f.out.Markdown = b.String()
+		f.out.Tokens = f.count(f.out.Markdown)
 	}
-	var b strings.Builder
-	b.WriteString(f.title())
-	for g := range shown {
-		if len(shown[g]) == 0 {
-			continue
-		}
-		b.WriteString(f.heading(g))
-		for _, p := range shown[g] {
-			b.WriteString(p.Text + between)
-		}
-	}
-	b.WriteString(f.footer(shown))
-	return b.String()
 }
 
 func (f *filling) title() string                 { return f.req.Title.text() }
@@ -525,7 +430,7 @@ func (t Title) text() string {
 func headingOf(text string) string { return "## " + line(text) + "\n" }
 func footerOf(text string) string  { return "---\n" + text + "\n" }
 
-// Frame returns the tokens of what stands around the items of a text.
+// Frame returns the tokens of title, headings and footer of a text.
 func Frame(title Title, headings []string, footer string, by token.Counter) int {
 	tokens := by.Count(title.text()) + by.Count(footerOf(footer))
 	for _, heading := range headings {

@@ -58,7 +58,8 @@ func Show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item
 
 func show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item {
 	redacted := r.Verdict.Redact
-	it := Item{ID: r.ID, Source: name(Of(r.Kind)), Metadata: map[string]any{"id": r.ID}}
+	_, source, _ := describe(Of(r.Kind))
+	it := Item{ID: r.ID, Source: source, Metadata: map[string]any{"id": r.ID}}
 	it.note = "*(truncated, full " + it.Source + " ID: " + label(r.ID)
 	if uri := label(r.Provenance.SourceURI); uri != "" && !redacted {
 		it.note += ", source: " + emphasised(uri)
@@ -71,10 +72,12 @@ func show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item
 		return it
 	}
 	if len(text) > clip {
-		text, it.clipped = strings.ToValidUTF8(text[:clip], ""), true
+		text = strings.ToValidUTF8(text[:clip], "")
+		it.clipped = true
 	}
 	if redacted {
-		it.head, it.body = "**"+strings.ToUpper(it.Source[:min(1, len(it.Source))])+it.Source[min(1, len(it.Source)):]+"**: ", escapeStructure(text)
+		it.head = "**" + strings.ToUpper(it.Source[:min(1, len(it.Source))]) + it.Source[min(1, len(it.Source)):] + "**: "
+		it.body = escapeStructure(text)
 		return it
 	}
 	switch r.Kind {
@@ -93,7 +96,8 @@ func show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item
 		it.tail += between + it.note
 	}
 	if len(it.body) > clip {
-		it.body, it.clipped = strings.ToValidUTF8(it.body[:clip], ""), true
+		it.body = strings.ToValidUTF8(it.body[:clip], "")
+		it.clipped = true
 	}
 	return it
 }
@@ -101,7 +105,8 @@ func show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item
 // Quote shows the item within a fence, behind words that say that it may carry instructions.
 func (it *Item) Quote() {
 	fence := pack.Fence(it.Text())
-	it.head, it.tail = fence+"\n"+it.head, it.tail+"\n"+fence
+	it.head = fence + "\n" + it.head
+	it.tail += "\n" + fence
 	it.Caution()
 }
 
@@ -114,8 +119,10 @@ func (it *Item) Caution() { it.head = "*" + pack.Caution + "*\n" + it.head }
 func (it *Item) memory(r *candidate.Candidate, text string, zone *time.Location) {
 	importance := importanceOf(r)
 	category := cmp.Or(line(r.Category), string(r.Type))
-	it.head, it.body = "**Memory**: ", escapeStructure(text)
-	if it.speaks = r.Speaker != ""; it.speaks {
+	it.head = "**Memory**: "
+	it.body = escapeStructure(text)
+	it.speaks = r.Speaker != ""
+	if it.speaks {
 		it.body = strings.ReplaceAll(pack.Said(r), "<!--", `<\!--`) + ": " + it.body
 	}
 	it.tail = "\n*Category: " + emphasised(category)
@@ -164,7 +171,8 @@ func (it *Item) quote(r *candidate.Candidate, text string, redacted bool, zone *
 			it.tail += between + it.note
 		}
 	default:
-		it.head, it.body = "**Document** ", withCode(text)
+		it.head = "**Document** "
+		it.body = withCode(text)
 		if head := label(r.Quote.Head); head != "" {
 			it.head += span(strings.TrimSuffix(head, " ›")) + " "
 		}
@@ -203,7 +211,8 @@ func (it *Item) code(r *candidate.Candidate, text string) {
 		}
 		it.clipped = false
 	}
-	it.head, it.language = head, language(a.Language)
+	it.head = head
+	it.language = language(a.Language)
 	it.fence(body)
 	it.Metadata = map[string]any{
 		"file_path": a.FilePath, "start_line": a.StartLine, "end_line": a.EndLine, "language": a.Language, "qualified_name": a.QualifiedName,

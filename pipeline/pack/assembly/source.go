@@ -39,46 +39,32 @@ func Kinds(contextType string) []schemas.Kind {
 
 // Heading returns the section title of a context type.
 func Heading(contextType string) string {
-	switch contextType {
-	case Memories:
-		return "Memories"
-	case Code:
-		return "Code"
-	case Experiences:
-		return "Experiences"
-	case Values:
-		return "Values"
-	case Commits:
-		return "Commits"
-	}
-	return ""
+	heading, _, _ := describe(contextType)
+	return heading
 }
 
 // Weight returns the share of a context type in the token budget, relative to the
 // others: rich and verbose sources get more.
 func Weight(contextType string) int {
-	switch contextType {
-	case Experiences:
-		return 3
-	case Code, Commits:
-		return 2
-	}
-	return 1
+	_, _, weight := describe(contextType)
+	return weight
 }
 
-// name returns what an item of the context type is called in a reply.
-func name(contextType string) string {
+// describe returns the section title of a context type, what an item of it is called in a reply, and its weight.
+func describe(contextType string) (heading, name string, weight int) {
 	switch contextType {
 	case Memories:
-		return "memory"
+		return "Memories", "memory", 1
+	case Code:
+		return "Code", "code", 2
 	case Experiences:
-		return "experience"
+		return "Experiences", "experience", 3
 	case Values:
-		return "value"
+		return "Values", "value", 1
 	case Commits:
-		return "commit"
+		return "Commits", "commit", 2
 	}
-	return contextType
+	return "", contextType, 1
 }
 
 // Adjust returns the relevance of an item in its source, from the similarity that

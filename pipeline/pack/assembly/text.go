@@ -33,14 +33,15 @@ func withCode(text string) string {
 	})
 }
 
-// escapeFirst keeps the first line, which stands at the beginning of a line, from being
-// read as structure, whatever that shows nothing stands before it.
+// escapeFirst keeps the first line, which begins a line, from being
+// read as structure, whatever invisible characters are before it.
 func escapeFirst(text string) string {
 	if text == "" {
 		return text
 	}
 	first, _, _ := strings.Cut(text, "\n")
-	if first = plaintext.Visible(first); first == "" {
+	first = plaintext.Visible(first)
+	if first == "" {
 		return text
 	}
 	switch first[0] {
@@ -69,11 +70,11 @@ func span(text string) string {
 // language is the info string of a fence: one word of harmless characters, in lower case.
 func language(name string) string {
 	name = strings.ToLower(name)
-	for i := range len(name) {
-		c := name[i]
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '+' && c != '#' && c != '-' || i >= 32 {
-			return ""
-		}
+	if len(name) > longestLanguage || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789+#-") != "" {
+		return ""
 	}
 	return name
 }
+
+// longestLanguage is how many bytes the name of a language has at most.
+const longestLanguage = 32

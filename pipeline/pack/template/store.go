@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"satchel/pipeline/infra/files"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
@@ -187,7 +189,7 @@ func (s *Store) load(tenant string) (map[string]*Template, error) {
 func (s *Store) file(tenant string) string { return filepath.Join(s.Dir, tenant+".json") }
 
 // save writes the tenant's templates to a new file and puts it in the old one's place.
-func (s *Store) save(tenant string, known map[string]*Template) (err error) {
+func (s *Store) save(tenant string, known map[string]*Template) error {
 	if s.Dir == "" {
 		return nil
 	}
@@ -202,21 +204,12 @@ func (s *Store) save(tenant string, known map[string]*Template) (err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("write templates: %w", err)
 	}
-	f, err := os.CreateTemp(s.Dir, tenant+"-*.new")
+	err = files.Write(s.file(tenant), func(w io.Writer) error {
+		_, err := w.Write(append(raw, '\n'))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("write templates: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("write templates: %w", err), os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(append(raw, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), s.file(tenant))
+	return nil
 }

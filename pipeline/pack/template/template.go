@@ -45,7 +45,7 @@ func (e *FieldError) Unwrap() error { return ErrTemplate }
 // Variables lists what a memory's format may name.
 func Variables() []string { return []string{"content", "type", "confidence", "timestamp", "score"} }
 
-// Values are what the variables stand for. Content is put in as it is: the caller has
+// Values are the values of the variables. Content is put in as it is: the caller has
 // made it safe to show.
 type Values struct {
 	Content    string
@@ -101,8 +101,11 @@ func Parse(spec schemas.ContextTemplate, author string) (*Template, error) {
 
 // read reads the format of a memory.
 func (t *Template) read() error {
-	t.parts, t.metadata, t.fenced = nil, false, strings.Contains(t.spec.MemoryFormat, "```")
-	rest, variables := t.spec.MemoryFormat, 0
+	t.parts = nil
+	t.metadata = false
+	t.fenced = strings.Contains(t.spec.MemoryFormat, "```")
+	rest := t.spec.MemoryFormat
+	variables := 0
 	for {
 		text, after, found := strings.Cut(rest, "{{")
 		if text != "" {
@@ -119,7 +122,8 @@ func (t *Template) read() error {
 		if !slices.Contains(Variables(), name) {
 			return &FieldError{"memory_format", fmt.Sprintf("unknown variable %.40q; there are %s", name, strings.Join(Variables(), ", "))}
 		}
-		if variables++; variables > mostVariables {
+		variables++
+		if variables > mostVariables {
 			return &FieldError{"memory_format", fmt.Sprintf("has more than %d variables", mostVariables)}
 		}
 		t.parts = append(t.parts, part{name: name})
@@ -149,7 +153,7 @@ const leastProbe = 24
 func (t *Template) BuiltIn() bool { return t.builtIn }
 
 // Guard returns the template without the fixed parts that injected reports, and names those
-// parts: they would stand in the prompts of other principals. It judges each part as a
+// parts: they would be in the prompts of other principals. It judges each part as a
 // whole and by its lines, and all parts together. A built-in template stays whole.
 func (t *Template) Guard(injected func(text string) bool) (guarded *Template, left []string) {
 	if t.builtIn {
@@ -166,7 +170,10 @@ func (t *Template) Guard(injected func(text string) bool) (guarded *Template, le
 		leave      func()
 	}{
 		{"header", t.spec.Header, func() { out.spec.Header = "" }},
-		{"memory_format", format.String(), func() { out.parts, out.fenced = variables(t.parts), false }},
+		{"memory_format", format.String(), func() {
+			out.parts = variables(t.parts)
+			out.fenced = false
+		}},
 		{"separator", t.spec.Separator, func() { out.spec.Separator = "\n" }},
 		{"footer", t.spec.Footer, func() { out.spec.Footer = "" }},
 	}
@@ -205,7 +212,7 @@ func variables(parts []part) []part {
 	return out
 }
 
-// Fenced reports whether a memory stands in a code fence.
+// Fenced reports whether a memory is in a code fence.
 func (t *Template) Fenced() bool { return t.fenced }
 
 // Memory renders one memory. Type, confidence and timestamp are filled when the
@@ -268,7 +275,7 @@ func (t *Template) Apart(text string) string {
 	return strings.ReplaceAll(text, mark, `\`+mark)
 }
 
-// fixed is a text of the template as it is shown: it names no writer of what stands behind it.
+// fixed is a text of the template as it is shown: it names no writer of the text behind it.
 func fixed(text string) string { return language.Unsigned(language.Shown(text)) }
 
 // parseBuiltIn parses a template that is always there.
