@@ -48,7 +48,7 @@ func split(text string) (out []token) {
 		if v, err := strconv.Atoi(t.text); err == nil && to-from <= 4 {
 			t.value = v
 		}
-		if t.means = lexicon[t.text]; t.value < 0 {
+		if t.means = Default().dates[t.text]; t.value < 0 {
 			if n, ok := t.is(number); ok {
 				t.value = n
 			}
@@ -61,7 +61,7 @@ func split(text string) (out []token) {
 		case unicode.Is(unicode.Han, r):
 			i++
 			for n := min(4, len(rs)-from); n > 1; n-- {
-				if lexicon[string(rs[from:from+n])] != nil {
+				if Default().dates[string(rs[from:from+n])] != nil {
 					i = from + n
 					break
 				}
@@ -90,7 +90,7 @@ func split(text string) (out []token) {
 				i++
 			}
 			from, end, next := word(rs, from, i)
-			if i = next; lexicon[string(rs[from:end])] == nil {
+			if i = next; Default().dates[string(rs[from:end])] == nil {
 				if at := compoundDays(rs[from:end]); at > 0 { // "Januarhälfte" is "Hälfte Januar"
 					add(from+at, end)
 					end = from + at
@@ -112,7 +112,7 @@ func split(text string) (out []token) {
 // word returns the runes of a word that mean something, and where the next one begins: of "d'octobre" and "yesterday's"
 // the longer part, of "mid-June" the first.
 func word(rs []rune, from, end int) (first, last, next int) {
-	known := func(from, end int) bool { return lexicon[string(rs[from:end])] != nil }
+	known := func(from, end int) bool { return Default().dates[string(rs[from:end])] != nil }
 	if known(from, end) {
 		return from, end, end
 	}
@@ -135,7 +135,7 @@ func compoundDays(rs []rune) int {
 	for _, last := range []string{"hälfte", "anfang", "beginn", "mitte", "ende", "woche"} {
 		if head, ok := strings.CutSuffix(string(rs), last); ok {
 			for _, joint := range []string{"", "s", "es"} {
-				w := token{means: lexicon[strings.TrimSuffix(head, joint)]}
+				w := token{means: Default().dates[strings.TrimSuffix(head, joint)]}
 				if w.isAny(month, unit) && strings.HasSuffix(head, joint) {
 					return len(rs) - len([]rune(last))
 				}

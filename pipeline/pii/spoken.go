@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"satchel/pipeline/language"
 )
 
 // secretKind says which values a word for a secret announces.
@@ -224,26 +226,16 @@ func (a *announcement) word() bool {
 	a.at = stop
 	switch {
 	case foldAny(word, "to"):
-		a.linked = a.set || a.words == 0 && a.kind <= kindPhrase && anyOf(a.before(a.begin, 24), setting)
-	case foldAny(word, "is", "was", "are", "be", "equals", "becomes", "remains", "stays", "ist", "war", "sind", "lautet", "lautete", "es", "est", "être", "était", "è", "é", "är", "er"):
+		a.linked = a.set || a.words == 0 && a.kind <= kindPhrase && anyIs(a.before(a.begin, 24), language.Setting)
+	case roleOf(word)&language.Link != 0:
 		a.linked = true
-	case setting(strings.ToLower(word)) || foldAny(word, "back"):
+	case roleOf(word)&language.Setting != 0 || foldAny(word, "back"):
 		a.set = true
-	case foldAny(word, "now", "still", "currently", "again", "just", "always", "been", "actually", "simply", "literally", "probably", "this", "the", "same", "following",
-		"jetzt", "nun", "noch", "maintenant", "ahora"):
+	case roleOf(word)&language.Between != 0:
 	default:
 		a.linked, a.assigned, a.set = false, false, false
 	}
 	return strings.IndexByte(".!?", t[stop-1]) < 0
-}
-
-// setting reports whether a word says that something is set.
-func setting(w string) bool {
-	switch w {
-	case "set", "sets", "change", "changed", "changing", "reset", "updated", "update", "rotated":
-		return true
-	}
-	return false
 }
 
 // closesSentence reports whether the mark at i ends a sentence and does not begin a value.
@@ -361,7 +353,7 @@ const leastUnknown = 6
 
 // inflected reports whether a word ends as those do that say how something is.
 func inflected(text string) bool {
-	for _, end := range [...]string{"ed", "ing", "able", "ible", "ful", "less", "ly", "ive", "ory", "ary", "ent", "ant", "al", "ous"} {
+	for _, end := range language.Default().Words(language.Ending) {
 		if strings.HasSuffix(text, end) {
 			return true
 		}
@@ -401,8 +393,7 @@ func expression(text string) bool {
 
 // ordinary reports whether a quoted value is a word that says how a password is.
 func ordinary(text string) bool {
-	return foldAny(text, "password", "passwords", "secret", "token", "string", "required", "optional", "empty", "false", "undefined", "hashed", "plain", "plaintext",
-		"basic", "bearer", "hidden", "masked", "invalid", "incorrect", "wrong", "username", "admin")
+	return roleOf(text)&language.Ordinary != 0
 }
 
 // isCounted reports whether a word that counts or dates stands behind a number.
@@ -415,6 +406,5 @@ func isCounted(t string, end int) bool {
 	for n < len(rest) && isLetter(rest[n]) {
 		n++
 	}
-	return foldAny(rest[:n], "characters", "character", "chars", "char", "letters", "digits", "digit", "bits", "bit", "bytes", "byte", "days", "day", "hours", "hour",
-		"minutes", "seconds", "times", "years", "months", "weeks", "users", "zeichen", "stellen", "tage", "ms", "kb", "mb", "attempts", "tries", "people", "of")
+	return roleOf(rest[:n])&language.Counted != 0
 }
