@@ -71,6 +71,13 @@ const (
 	Counted
 	Ending
 	SurnameEnding
+	SecretPhrase
+	SecretPassword
+	SecretToken
+	SecretPIN
+	SecretCode
+	SecretWide
+	toolAsked
 	timeName // of a month or a weekday
 	OnlyTime // of one, and nothing else
 )
@@ -80,6 +87,7 @@ var classNames = [...]string{
 	"period", "beside_period", "dated_by", "ambiguous", "small_only", "greeting", "answer", "pleasantry", "frequent", "function", "honorific", "title",
 	"particle", "thing", "people", "copula", "introduced", "caller", "relation", "companion", "place", "article", "deed", "degree", "phone", "contact",
 	"number", "card", "link", "between", "setting", "ordinary", "counted", "ending", "surname_ending",
+	"secret_phrase", "secret_password", "secret_token", "secret_pin", "secret_code", "secret_wide", "tool_asked",
 }
 
 // Lexicon is what is known of the words of one language, or of all. It is never changed.
@@ -127,6 +135,7 @@ type library struct {
 	stops  *stopTable
 	joint  *regexp.Regexp // see newJoint
 	denial *regexp.Regexp // finds words that deny
+	tools  *regexp.Regexp // finds words by which questions ask for a tool
 }
 
 // lexicons returns what the files say. They are read when the first text is.
@@ -151,6 +160,9 @@ func Languages() []string { return slices.Sorted(maps.Keys(lexicons().by)) }
 // Denies reports whether a text has a word that denies.
 func Denies(text string) bool { return lexicons().denial.MatchString(text) }
 
+// AsksForTool reports whether a question is about what to call, or how to do something.
+func AsksForTool(text string) bool { return lexicons().tools.MatchString(text) }
+
 // Is reports whether a word or a phrase in lower case is of one of the classes.
 func (l *Lexicon) Is(classes Class, word string) bool { return l.words[word]&classes != 0 }
 
@@ -159,6 +171,9 @@ func (l *Lexicon) Classes(word string) Class { return l.words[word] }
 
 // Words returns the words of classes, in the order of the files.
 func (l *Lexicon) Words(classes Class) []string {
+	if classes == 0 {
+		return nil
+	}
 	first := bits.TrailingZeros64(uint64(classes))
 	if classes &^= 1 << first; classes == 0 {
 		return slices.Clip(l.lists[first])
@@ -207,6 +222,7 @@ func readLibrary() (*library, error) {
 	l.stops = tabulateStops(english.Words(Stop))
 	l.joint = newJoint(english.Words(Asking))
 	l.denial = regexp.MustCompile(`(?i)\b(` + strings.Join(english.Words(Denial), "|") + `|\w+n['’]t)\b`)
+	l.tools = regexp.MustCompile(`(?i)\b(?:` + strings.Join(english.Words(toolAsked), "|") + `)\b`)
 	return l, nil
 }
 

@@ -63,6 +63,9 @@ func TrimSpan(text string, from, to int) (int, int) {
 	return from, from + len(strings.TrimRightFunc(text[from:to], unicode.IsSpace))
 }
 
+// longestAbbreviation is how many bytes an abbreviation has without its last full stop.
+const longestAbbreviation = 8
+
 // goesOn reports whether a piece is no sentence yet.
 func goesOn(piece, rest string) bool {
 	if next, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " \"'“‘([")); unicode.IsLower(next) {
@@ -79,7 +82,7 @@ func goesOn(piece, rest string) bool {
 	if r, size := utf8.DecodeRuneInString(word); size == len(word) && unicode.IsUpper(r) && word != "I" {
 		return true
 	}
-	return Default().Is(abbreviated, strings.ToLower(word)) || word != "" && len(word) <= 2 && strings.Trim(word, "0123456789") == "" && beginsMonth(strings.TrimLeft(rest, " \t\u00a0"))
+	return len(word) <= longestAbbreviation && Default().Is(abbreviated, strings.ToLower(word)) || word != "" && len(word) <= 2 && strings.Trim(word, "0123456789") == "" && beginsMonth(strings.TrimLeft(rest, " \t\u00a0"))
 }
 
 // beginsMonth reports whether a text begins with a month before whose name a number has a full stop.

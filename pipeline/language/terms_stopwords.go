@@ -4,51 +4,44 @@ package language
 // Contractions are not in the list: Analyze settles them.
 func IsStopWord(w string) bool { return lexicons().stops.has([]byte(w)) }
 
-// stopTable has the stop words by their letters, five bits each. It is open-addressed, and much larger than its words,
-// so that most others are found out at once.
-type stopTable [1 << 10]uint64
+// longestStop is how many letters a stop word may have.
+const longestStop = 15
 
-// mostLetters is how many letters a packed word may have.
-const mostLetters = 12
+// stopSlots is many times the number of stop words, so that most others are found out at once.
+const stopSlots = 1 << 10
+
+// stopTable has the stop words of a–z.
+type stopTable struct {
+	firsts [longestStop + 1]uint32 // by how long a word is, the letters that such words begin with
+	slots  [stopSlots]string       // open-addressed
+}
+
+// stopSlot is where a word's place in the table begins.
+func stopSlot(w []byte) uint {
+	n := len(w)
+	return (uint(w[0])<<5 ^ uint(w[n/2])<<3 ^ uint(w[n-1])<<1 ^ uint(n)) % stopSlots
+}
 
 func tabulateStops(words []string) *stopTable {
 	t := &stopTable{}
 	for _, word := range words {
-		packed := packLetters([]byte(word))
-		at := stopSlot(packed)
-		for t[at] != 0 {
-			at = (at + 1) % uint64(len(t))
+		at := stopSlot([]byte(word))
+		for t.slots[at] != "" {
+			at = (at + 1) % stopSlots
 		}
-		t[at] = packed
+		t.slots[at] = word
+		t.firsts[len(word)] |= 1 << (word[0] & 31)
 	}
 	return t
 }
 
-func stopSlot(packed uint64) uint64 { return packed * 0x9E3779B97F4A7C15 >> 54 }
-
-// packLetters returns the letters a–z of a word in one number, 0 where it has others or too many.
-func packLetters(w []byte) uint64 {
-	if len(w) > mostLetters {
-		return 0
-	}
-	packed := uint64(0)
-	for _, c := range w {
-		if c < 'a' || c > 'z' {
-			return 0
-		}
-		packed = packed<<5 | uint64(c-'a'+1)
-	}
-	return packed
-}
-
 // has reports whether a word is a stop word.
-func (t *stopTable) has(w []byte) bool {
-	packed := packLetters(w)
-	if packed == 0 {
+func (t *stopTable) has(word []byte) bool {
+	if len(word) == 0 || len(word) > longestStop || t.firsts[len(word)]>>(word[0]&31)&1 == 0 {
 		return false
 	}
-	for at := stopSlot(packed); t[at] != 0; at = (at + 1) % uint64(len(t)) {
-		if t[at] == packed {
+	for at := stopSlot(word); t.slots[at] != ""; at = (at + 1) % stopSlots {
+		if t.slots[at] == string(word) {
 			return true
 		}
 	}

@@ -19,36 +19,27 @@ const (
 	kindCode                           // three to eight figures, behind a link
 )
 
-// secretWords are the words that name a secret in a sentence, in lower case.
-var secretWords = [...]struct {
-	word string
-	kind secretKind
-}{
-	{"password", kindPhrase}, {"passwd", kindPhrase}, {"passphrase", kindPhrase}, {"passwort", kindPassword},
-	{"kennwort", kindPassword}, {"zugangspasswort", kindPassword}, {"mot de passe", kindPassword}, {"contraseña", kindPassword}, {"contrasena", kindPassword},
-	{"senha", kindPassword}, {"wachtwoord", kindPassword}, {"lösenord", kindPassword}, {"lösenordet", kindPassword}, {"passord", kindPassword},
-	{"adgangskode", kindPassword}, {"hasło", kindPassword}, {"credentials", kindPassword}, {"login", kindPassword}, {"logins", kindPassword},
-	{"token", kindToken}, {"secret", kindToken}, {"api key", kindToken}, {"access key", kindToken}, {"secret key", kindToken}, {"api-key", kindToken},
-	{"license key", kindToken}, {"recovery key", kindToken}, {"recovery code", kindToken}, {"backup code", kindToken},
-	{"pin", kindPIN}, {"passcode", kindPIN}, {"otp", kindPIN}, {"cvv", kindCode}, {"cvc", kindCode}, {"cvv2", kindCode}, {"one-time code", kindPIN},
-	{"access code", kindPIN}, {"door code", kindPIN}, {"gate code", kindPIN}, {"alarm code", kindPIN}, {"security code", kindCode}, {"unlock code", kindPIN},
-	{"verification code", kindPIN}, {"entry code", kindPIN}, {"lock code", kindPIN}, {"safe code", kindPIN}, {"login code", kindPIN}, {"zugangscode", kindPIN},
-	{"geheimzahl", kindPIN}, {"türcode", kindPIN}, {"pin code", kindPIN}, {"pin number", kindPIN}, {"pincode", kindPIN}, {"sms code", kindPIN}, {"mfa code", kindPIN},
-	{"your code", kindPIN}, {"my code", kindPIN}, {"code for the door", kindPIN}, {"code to the door", kindPIN}, {"code for the gate", kindPIN}, {"code to the gate", kindPIN},
-	{"code for the safe", kindPIN}, {"code to the safe", kindPIN}, {"code of the safe", kindPIN},
-	{"pw", kindPassword}, {"pwd", kindPassword}, {"passwords", kindToken}, {"wifi key", kindToken}, {"wi-fi key", kindToken}, {"shared key", kindToken}, {"psk", kindToken},
+// secretClasses are the words that name a secret in a sentence, by its kind.
+var secretClasses = [...]language.Class{
+	kindPhrase: language.SecretPhrase, kindPassword: language.SecretPassword, kindToken: language.SecretToken, kindPIN: language.SecretPIN,
+	kindCode: language.SecretCode,
 }
 
-// wideWords are words for a password that begin with no letter of ASCII.
-var wideWords = [...]string{"пароль", "Пароль", "пароля", "密码", "密碼", "パスワード", "비밀번호", "كلمة المرور", "كلمة السر", "şifre", "Şifre", "κωδικός"}
+// secretWord is one of these words.
+type secretWord struct {
+	word string
+	kind secretKind
+}
 
-// spokenWords holds secretWords by their first two bytes.
-type spokenWords [1 << 10][]int
+// spokenWords holds them by their first two bytes.
+type spokenWords [1 << 10][]secretWord
 
 func indexSpoken() (table spokenWords) {
-	for n, w := range secretWords {
-		at := spokenSlot(w.word)
-		table[at] = append(table[at], n)
+	for kind, class := range secretClasses {
+		for _, word := range language.Default().Words(class) {
+			at := spokenSlot(word)
+			table[at] = append(table[at], secretWord{word, secretKind(kind)})
+		}
 	}
 	return table
 }
@@ -64,8 +55,7 @@ func (s *scan) spoken(i int) bool {
 	if i+2 > len(s.text) {
 		return false
 	}
-	for _, n := range s.d.spoken[spokenSlot(s.text[i:])] {
-		w := secretWords[n]
+	for _, w := range s.d.spoken[spokenSlot(s.text[i:])] {
 		end := i + len(w.word)
 		if end > len(s.text) || !hasFold(s.text[i:], w.word) || !s.closed(end) || letterAt(s.text, end) || member(s.text, end) {
 			continue
@@ -96,10 +86,10 @@ func letterAt(t string, i int) bool {
 // member reports whether a dot with a name behind it stands at i.
 func member(t string, i int) bool { return i+1 < len(t) && t[i] == '.' && isAlnum(t[i+1]) }
 
-// wide tries the value behind a word of wideWords at i: the first that is set apart from
+// wide tries the value behind a word for a password at i: the first that is set apart from
 // the letters of its language.
 func (s *scan) wide(i int) bool {
-	for _, w := range wideWords {
+	for _, w := range language.Default().Words(language.SecretWide) {
 		if !strings.HasPrefix(s.text[i:], w) {
 			continue
 		}
