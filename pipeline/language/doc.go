@@ -6,6 +6,7 @@
 //	names      whom and what a text names, and which names mean the same
 //	words      words and tokens by which texts are compared
 //	terms      the terms of keyword search: folding, stemming, stop words
+//	lexicon    the words of each language by what they say; each list of words is in its files alone
 //
 // It promises that the same text gives the same answer, in time that grows with the text's length. It
 // knows no item, no store and no request. Any package may import it.

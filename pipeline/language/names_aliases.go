@@ -187,14 +187,10 @@ func (f *aliasFinder) brackets(text string) {
 	}
 }
 
-// aliasMarkers stand between two names of the same thing.
-func aliasMarkers() []string {
-	return []string{"also known as ", "a.k.a. ", "aka ", "also called ", "short for ", "nicknamed "}
-}
-
 // afterMarker returns what follows a marker at the head of s.
 func afterMarker(s string) (string, bool) {
-	for _, m := range aliasMarkers() {
+	for _, m := range Default().Words(alias) {
+		m += " "
 		if len(s) > len(m) && strings.EqualFold(s[:len(m)], m) {
 			return s[len(m):], true
 		}
@@ -204,7 +200,8 @@ func afterMarker(s string) (string, bool) {
 
 // markers takes "NAME, also known as NAME" and its like.
 func (f *aliasFinder) markers(text string) {
-	for _, m := range aliasMarkers() {
+	for _, m := range Default().Words(alias) {
+		m += " "
 		for from := 0; ; {
 			at := strings.Index(text[from:], m)
 			if at < 0 {
@@ -277,20 +274,11 @@ func lettersOf(w string) string {
 	return w
 }
 
-// isSmall reports whether a word does not count among initials.
-func isSmall(w string) bool {
-	switch w {
-	case "of", "and", "the", "for", "in", "on", "to", "a", "an", "de", "la", "und":
-		return true
-	}
-	return false
-}
-
 // initials are the first letters of words, small ones apart.
 func initials(words []string) string {
 	var b strings.Builder
 	for _, w := range words {
-		if r, _ := utf8.DecodeRuneInString(w); !isSmall(w) && r < utf8.RuneSelf && unicode.IsLetter(r) {
+		if r, _ := utf8.DecodeRuneInString(w); !Default().Is(small, w) && r < utf8.RuneSelf && unicode.IsLetter(r) {
 			b.WriteRune(r)
 		}
 	}
@@ -301,7 +289,7 @@ func initials(words []string) string {
 func spelledOut(before []string, short string) string {
 	want := strings.ToLower(lettersOf(short))
 	for from := len(before) - 2; from >= 0; from-- {
-		if !isSmall(before[from]) && initials(before[from:]) == want {
+		if !Default().Is(small, before[from]) && initials(before[from:]) == want {
 			return strings.Join(before[from:], " ")
 		}
 	}

@@ -83,22 +83,5 @@ func isCommon(w string) bool {
 			buf[i] = c + 'a' - 'A'
 		}
 	}
-	switch string(buf[:n]) {
-	case "am", "pm", "ok", "okay", "yes", "no", "not", "mr", "mrs", "ms", "dr", "sir", "madam", "mom", "dad",
-		"i", "we", "you", "he", "she", "it", "they", "me", "us", "my", "our", "your", "his", "her", "its", "their",
-		"this", "that", "these", "those", "there", "here", "the", "a", "an", "and", "or", "but", "so", "if", "as", "at",
-		"by", "for", "from", "in", "into", "of", "off", "on", "out", "over", "to", "up", "with", "without", "about",
-		"after", "all", "also", "although", "another", "any", "are", "is", "was", "were", "be", "been", "because",
-		"before", "both", "can", "could", "did", "do", "does", "each", "either", "else", "even", "every", "few",
-		"finally", "first", "second", "third", "had", "has", "have", "how", "however", "just", "last", "later", "let",
-		"like", "many", "maybe", "might", "more", "most", "must", "never", "next", "now", "once", "one", "only", "other",
-		"perhaps", "please", "same", "shall", "should", "since", "some", "still", "such", "than", "then", "therefore",
-		"though", "thus", "today", "tomorrow", "tonight", "too", "two", "until", "very", "well", "what", "when", "where",
-		"whether", "which", "while", "who", "whom", "whose", "why", "will", "would", "yesterday", "yet",
-		"hello", "hey", "hi", "bye", "thanks", "thank", "sorry", "sure", "great", "good", "nice", "wow", "oh", "ah",
-		"absolutely", "actually", "again", "cool", "congrats", "definitely", "glad", "haha", "lol", "really", "right",
-		"true", "false", "todo", "note", "error", "warning", "info", "nil", "null", "none":
-		return true
-	}
-	return IsTimeName(w)
+	return Default().words[string(buf[:n])]&(common|timeName) != 0 || IsTimeName(w)
 }

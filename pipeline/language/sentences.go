@@ -8,6 +8,7 @@
 package language
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -62,6 +63,9 @@ func TrimSpan(text string, from, to int) (int, int) {
 	return from, from + len(strings.TrimRightFunc(text[from:to], unicode.IsSpace))
 }
 
+// longestAbbreviation is how many bytes an abbreviation has without its last full stop.
+const longestAbbreviation = 8
+
 // goesOn reports whether a piece is no sentence yet.
 func goesOn(piece, rest string) bool {
 	if next, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " \"'“‘([")); unicode.IsLower(next) {
@@ -78,24 +82,12 @@ func goesOn(piece, rest string) bool {
 	if r, size := utf8.DecodeRuneInString(word); size == len(word) && unicode.IsUpper(r) && word != "I" {
 		return true
 	}
-	return abbreviation(strings.ToLower(word)) || word != "" && len(word) <= 2 && strings.Trim(word, "0123456789") == "" && germanMonth(strings.TrimLeft(rest, " \t\u00a0"))
+	return len(word) <= longestAbbreviation && Default().Is(abbreviated, strings.ToLower(word)) || word != "" && len(word) <= 2 && strings.Trim(word, "0123456789") == "" && beginsMonth(strings.TrimLeft(rest, " \t\u00a0"))
 }
 
-func germanMonth(text string) bool {
-	for _, month := range []string{"Jan", "Feb", "Mär", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez"} {
-		if strings.HasPrefix(text, month) {
-			return true
-		}
-	}
-	return false
-}
-
-func abbreviation(word string) bool {
-	switch word {
-	case "mr", "mrs", "ms", "dr", "prof", "st", "no", "nr", "vs", "cf", "al", "etc", "e.g", "i.e", "approx", "fig", "eq", "vol", "pp", "p", "jr", "sr", "inc",
-		"gen", "col", "sgt", "capt", "lt", "rev", "hon", "u.s", "u.k", "ph.d", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
-		"bzw", "z.b", "d.h", "ca", "nº", "núm", "art", "sec", "dept", "est", "incl", "max", "min", "ref":
-		return true
-	}
-	return false
+// beginsMonth reports whether a text begins with a month before whose name a number has a full stop.
+func beginsMonth(text string) bool {
+	return slices.ContainsFunc(Default().Words(dated), func(month string) bool {
+		return strings.HasPrefix(strings.ToLower(text[:min(len(text), len(month))]), month)
+	})
 }

@@ -5,8 +5,10 @@ import (
 	"strings"
 )
 
-// joint is where one question ends and the next begins inside a sentence.
-var joint = regexp.MustCompile(`(?i)(?:\s*[,;]\s*(?:and\s+|then\s+)?|\s+and\s+(?:then\s+)?)\b(who|whom|whose|what|when|where|which|why|how|did|does|do|is|are|was|were|can|should|has|have)\b`)
+// newJoint finds where one question ends and the next begins inside a sentence, with one of the words that begin questions.
+func newJoint(asking []string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:\s*[,;]\s*(?:and\s+|then\s+)?|\s+and\s+(?:then\s+)?)\b(` + strings.Join(asking, "|") + `)\b`)
+}
 
 // Questions takes a text apart into questions: sentence by sentence, and at every comma or "and" behind which a new question
 // begins.
@@ -19,7 +21,7 @@ func Questions(text string) []string {
 	}
 	for _, s := range Sentences(text) {
 		sentence, start := text[s.Start:s.End], 0
-		for _, m := range joint.FindAllStringSubmatchIndex(sentence, -1) {
+		for _, m := range lexicons().joint.FindAllStringSubmatchIndex(sentence, -1) {
 			if len(strings.Fields(sentence[start:m[0]])) < 2 {
 				continue
 			}

@@ -53,13 +53,14 @@ type Analyzer struct {
 	lower  bool   // the last rune of word was lower case or a digit
 	dotted bool   // a dot leads word
 	chain  chain
+	stops  *stopTable
 }
 
 // Analyze replaces the terms a holds by those of text.
 func (a *Analyzer) Analyze(text string) {
 	a.terms, a.ends, a.words = a.terms[:0], a.ends[:0], 0
 	a.reset()
-	a.dotted = false
+	a.dotted, a.stops = false, lexicons().stops
 	a.chain = chain{text: a.chain.text[:0]}
 	if ascii(text) {
 		a.folded = append(a.folded[:0], text...)
@@ -322,7 +323,7 @@ func onlyLetters(w []byte) bool {
 
 // emit adds w as a term unless it is a stop word; English words (only a–z) are stemmed.
 func (a *Analyzer) emit(w []byte, english, whole bool) {
-	if english && stopWord(w) {
+	if english && a.stops.has(w) {
 		return
 	}
 	w = clip(w)

@@ -1,28 +1,49 @@
 package language
 
-// IsStopWord reports whether the lower-case word w is an English function word that
-// neither indexes nor queries keep. Contractions are not in the list: Analyze settles them.
-func IsStopWord(w string) bool { return stopWord([]byte(w)) }
+// IsStopWord reports whether the lower-case word w is a function word that neither indexes nor queries keep.
+// Contractions are not in the list: Analyze settles them.
+func IsStopWord(w string) bool { return lexicons().stops.has([]byte(w)) }
 
-func stopWord(w []byte) bool {
-	if len(w) > 10 {
+// longestStop is how many letters a stop word may have.
+const longestStop = 15
+
+// stopSlots is many times the number of stop words, so that most others are found out at once.
+const stopSlots = 1 << 10
+
+// stopTable has the stop words of a–z.
+type stopTable struct {
+	firsts [longestStop + 1]uint32 // by how long a word is, the letters that such words begin with
+	slots  [stopSlots]string       // open-addressed
+}
+
+// stopSlot is where a word's place in the table begins.
+func stopSlot(w []byte) uint {
+	n := len(w)
+	return (uint(w[0])<<5 ^ uint(w[n/2])<<3 ^ uint(w[n-1])<<1 ^ uint(n)) % stopSlots
+}
+
+func tabulateStops(words []string) *stopTable {
+	t := &stopTable{}
+	for _, word := range words {
+		at := stopSlot([]byte(word))
+		for t.slots[at] != "" {
+			at = (at + 1) % stopSlots
+		}
+		t.slots[at] = word
+		t.firsts[len(word)] |= 1 << (word[0] & 31)
+	}
+	return t
+}
+
+// has reports whether a word is a stop word.
+func (t *stopTable) has(word []byte) bool {
+	if len(word) == 0 || len(word) > longestStop || t.firsts[len(word)]>>(word[0]&31)&1 == 0 {
 		return false
 	}
-	switch string(w) {
-	case "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in",
-		"into", "is", "it", "no", "not", "of", "on", "or", "such", "that", "the",
-		"their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
-		"i", "me", "my", "myself", "we", "our", "ours", "ourselves", "you", "your",
-		"yours", "yourself", "yourselves", "he", "him", "his", "himself", "she", "her",
-		"hers", "herself", "its", "itself", "them", "theirs", "themselves", "what",
-		"which", "who", "whom", "those", "am", "were", "been", "being", "have", "has",
-		"had", "having", "do", "does", "did", "doing", "because", "until", "while",
-		"about", "against", "between", "through", "during", "before", "after", "above",
-		"below", "from", "up", "down", "out", "off", "over", "under", "again",
-		"further", "once", "here", "when", "where", "why", "how", "all", "any", "both",
-		"each", "few", "more", "most", "other", "some", "nor", "only", "own", "same",
-		"so", "than", "too", "very", "can", "just", "should", "now":
-		return true
+	for at := stopSlot(word); t.slots[at] != ""; at = (at + 1) % stopSlots {
+		if t.slots[at] == string(word) {
+			return true
+		}
 	}
 	return false
 }

@@ -57,10 +57,10 @@ func (p *parser) feastName(i int) (named, bool) {
 			return named{}, false
 		}
 		two := t.text + "_" + p.tok(second).text
-		if name, ok := nameOf(lexicon[two+"_"+p.tok(second+1).text], second+2); ok {
+		if name, ok := nameOf(Default().dates[two+"_"+p.tok(second+1).text], second+2); ok {
 			return name, true
 		}
-		if name, ok := nameOf(lexicon[two], second+1); ok {
+		if name, ok := nameOf(Default().dates[two], second+1); ok {
 			return name, true
 		}
 	}
@@ -137,7 +137,7 @@ func (p *parser) easter(year int) time.Time {
 // has none, and only English writes a name and a weekday as two words.
 func (p *parser) inName(i int) bool {
 	t, first := p.tok(i), p.tok(i-1)
-	if first.isAny(begins) && (first.title || !t.title) && lexicon[first.text+"_"+t.text] != nil {
+	if first.isAny(begins) && (first.title || !t.title) && Default().dates[first.text+"_"+t.text] != nil {
 		return true
 	}
 	return strings.HasSuffix(t.text, "day") && t.title && !t.apart && first.title && first.means == nil && !first.apart &&

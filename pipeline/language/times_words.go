@@ -33,6 +33,7 @@ func (t *token) isAny(kinds ...kind) bool {
 
 // split cuts a text into words, numbers and dashes; a run of Chinese into the words of the lexicon.
 func split(text string) (out []token) {
+	dates := Default().dates
 	rs := []rune(strings.ToLower(text))
 	raw := []rune(text)
 	if len(raw) != len(rs) {
@@ -48,7 +49,7 @@ func split(text string) (out []token) {
 		if v, err := strconv.Atoi(t.text); err == nil && to-from <= 4 {
 			t.value = v
 		}
-		if t.means = lexicon[t.text]; t.value < 0 {
+		if t.means = dates[t.text]; t.value < 0 {
 			if n, ok := t.is(number); ok {
 				t.value = n
 			}
@@ -61,7 +62,7 @@ func split(text string) (out []token) {
 		case unicode.Is(unicode.Han, r):
 			i++
 			for n := min(4, len(rs)-from); n > 1; n-- {
-				if lexicon[string(rs[from:from+n])] != nil {
+				if dates[string(rs[from:from+n])] != nil {
 					i = from + n
 					break
 				}
@@ -89,9 +90,9 @@ func split(text string) (out []token) {
 				}
 				i++
 			}
-			from, end, next := word(rs, from, i)
-			if i = next; lexicon[string(rs[from:end])] == nil {
-				if at := compoundDays(rs[from:end]); at > 0 { // "Januarhälfte" is "Hälfte Januar"
+			from, end, next := word(dates, rs, from, i)
+			if i = next; dates[string(rs[from:end])] == nil {
+				if at := compoundDays(dates, rs[from:end]); at > 0 { // "Januarhälfte" is "Hälfte Januar"
 					add(from+at, end)
 					end = from + at
 				}
@@ -111,8 +112,8 @@ func split(text string) (out []token) {
 
 // word returns the runes of a word that mean something, and where the next one begins: of "d'octobre" and "yesterday's"
 // the longer part, of "mid-June" the first.
-func word(rs []rune, from, end int) (first, last, next int) {
-	known := func(from, end int) bool { return lexicon[string(rs[from:end])] != nil }
+func word(dates map[string][]meaning, rs []rune, from, end int) (first, last, next int) {
+	known := func(from, end int) bool { return dates[string(rs[from:end])] != nil }
 	if known(from, end) {
 		return from, end, end
 	}
@@ -131,11 +132,11 @@ func word(rs []rune, from, end int) (first, last, next int) {
 }
 
 // compoundDays returns where the second noun of a German one begins that names a part of a month or a year, else 0.
-func compoundDays(rs []rune) int {
+func compoundDays(dates map[string][]meaning, rs []rune) int {
 	for _, last := range []string{"hälfte", "anfang", "beginn", "mitte", "ende", "woche"} {
 		if head, ok := strings.CutSuffix(string(rs), last); ok {
 			for _, joint := range []string{"", "s", "es"} {
-				w := token{means: lexicon[strings.TrimSuffix(head, joint)]}
+				w := token{means: dates[strings.TrimSuffix(head, joint)]}
 				if w.isAny(month, unit) && strings.HasSuffix(head, joint) {
 					return len(rs) - len([]rune(last))
 				}

@@ -21,6 +21,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/cache"
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -300,8 +301,8 @@ func stateOf(c *candidate.Candidate) (reports, failed bool) {
 	if json.Unmarshal(c.Attributes, &a) != nil {
 		return true, false
 	}
-	status := strings.ToLower(strings.TrimSpace(a.Status))
-	return !slices.Contains(overStates, status), slices.Contains(failedStates, status)
+	status, words := strings.ToLower(strings.TrimSpace(a.Status)), language.Default()
+	return !words.Is(language.Resolved|language.Over, status), words.Is(language.Failed, status)
 }
 
 // caused is a candidate that is shown and what the rules say of it.

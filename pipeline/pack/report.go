@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"satchel/pipeline/language"
 )
 
 // How far apart the words of a report may be, in words.
@@ -72,13 +74,7 @@ func reportOf(text string) reportSentence {
 }
 
 // resolving reports whether a word says that a failure is over or did not happen.
-func resolving(w string) bool {
-	switch w {
-	case "passed", "pass", "passes", "green", "fixed", "resolved", "solved", "succeeded", "recovered", "prevented", "avoided":
-		return true
-	}
-	return false
-}
+func resolving(w string) bool { return language.Default().Is(language.Resolved, w) }
 
 // anySays reports whether a sentence of a text says one of the phrases, not denied and not over, and within
 // reach of a phrase of each of the subjects. A list has "|" between its phrases.
@@ -191,16 +187,5 @@ func (s *reportSentence) denied(at, n int) bool {
 
 // denies reports whether a word negates what follows it or only supposes it.
 func denies(w string) bool {
-	switch w {
-	case "no", "not", "none", "never", "nothing", "nobody", "neither", "nor", "without", "cannot", "hardly",
-		"if", "unless", "would", "could", "might", "should", "until":
-		return true
-	}
-	return strings.HasSuffix(w, "n't")
+	return language.Default().Is(language.Denial|language.Supposed, w) || strings.HasSuffix(w, "n't")
 }
-
-// The states of an item's attributes that rules heed.
-var (
-	overStates   = []string{"passed", "pass", "ok", "success", "succeeded", "green", "resolved", "fixed", "closed", "done", "skipped"}
-	failedStates = []string{"failed", "fail", "failure", "error", "errored", "broken"}
-)

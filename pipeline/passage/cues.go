@@ -1,7 +1,6 @@
 package passage
 
 import (
-	_ "embed"
 	"fmt"
 	"os"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"satchel/pipeline/language"
 	"satchel/schemas"
 )
 
@@ -31,11 +31,8 @@ type cue struct {
 	weight   float64
 }
 
-//go:embed cues.yaml
-var defaultCues []byte
-
 // DefaultCues returns those for questions in English.
-func DefaultCues() (Cues, error) { return ParseCues(defaultCues) }
+func DefaultCues() (Cues, error) { return compile(language.Default().Cues()) }
 
 // ReadCues reads a file of cues.
 func ReadCues(file string) (Cues, error) {
@@ -46,23 +43,17 @@ func ReadCues(file string) (Cues, error) {
 	return ParseCues(raw)
 }
 
-// ParseCues reads cues in YAML: see cues.yaml.
+// ParseCues reads cues in YAML: see the end of language/lexicon/en.yaml.
 func ParseCues(raw []byte) (Cues, error) {
-	var in struct {
-		Language string `yaml:"language"`
-		Stop     string `yaml:"stop"`
-		Many     string `yaml:"many"`
-		Cues     []struct {
-			Name     string   `yaml:"name"`
-			Question string   `yaml:"question"`
-			Passage  string   `yaml:"passage"`
-			Kinds    []string `yaml:"kinds"`
-			Weight   float64  `yaml:"weight"`
-		} `yaml:"cues"`
-	}
+	var in language.Cues
 	if err := yaml.UnmarshalWithOptions(raw, &in, yaml.Strict()); err != nil {
 		return Cues{}, fmt.Errorf("parse cues: %w", err)
 	}
+	return compile(in)
+}
+
+// compile makes cues of what a file says.
+func compile(in language.Cues) (Cues, error) {
 	out := Cues{stop: map[string]bool{}}
 	for w := range strings.FieldsSeq(in.Stop) {
 		out.stop[w] = true

@@ -3,6 +3,8 @@ package pii
 import (
 	"net/netip"
 	"strings"
+
+	"satchel/pipeline/language"
 )
 
 // maxGroups bounds a run: no number that is looked for has more.
@@ -94,7 +96,7 @@ func (s *scan) card(r *run) bool {
 			continue
 		}
 		confidence := 0.0
-		words := anyOf(s.before(r.start, 60), cardWord)
+		words := anyIs(s.before(r.start, 60), language.Card)
 		switch known := issued(string(number)); {
 		case known && (k > 0 || words):
 			confidence = 0.99
@@ -125,14 +127,6 @@ func cardGroups(r *run, k int) bool {
 		}
 	}
 	return k >= 3
-}
-
-func cardWord(w string) bool {
-	switch w {
-	case "card", "credit", "debit", "visa", "mastercard", "amex", "maestro", "discover", "pan", "cc", "karte", "carte", "tarjeta", "carta", "cartão", "kaart":
-		return true
-	}
-	return false
 }
 
 // luhn checks the last digit (ISO/IEC 7812-1).

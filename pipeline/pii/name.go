@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"satchel/pipeline/language"
 )
 
 // honorific tries "Dr. Ada Lovelace" and "my name is Ada Lovelace" at the word [i, end).
@@ -16,7 +18,7 @@ func (s *scan) honorific(i, end int) bool {
 	switch w := t[i:end]; {
 	case end < len(t) && t[end] == '.' && foldAny(w, "mr", "mrs", "ms", "dr", "prof"):
 		end, confidence = end+1, 0.8
-	case foldAny(w, "mr", "mrs", "ms", "dr", "prof", "professor", "miss", "madam", "sir"):
+	case roleOf(w)&language.Honorific != 0:
 		confidence = 0.6
 	case foldAny(w, "name") && strings.HasPrefix(t[end:], " is ") && foldSuffix(t[:i], "my "):
 		end, confidence = end+3, 0.8

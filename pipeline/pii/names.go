@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"satchel/pipeline/language"
 )
 
 // nameFile holds words by the first 26 bits of their hash, in order: numbers of four
@@ -97,18 +99,13 @@ func plainWord(word string) string {
 	}, norm.NFD.String(spelled.Replace(strings.ToLower(word))))
 }
 
-// surnameEnds are the ends of words that hardly any but surnames have.
-var surnameEnds = [...]string{"sson", "sdottir", "dottir", "ović", "ević", "ić", "ič", "ov", "ova", "ev", "eva", "enko", "ski", "sky", "ska", "czyk", "wicz", "iak",
-	"yan", "ian", "dze", "shvili", "vili", "poulos", "idis", "akis", "ez", "ini", "elli", "etti", "berg", "stein", "mann", "bauer", "meyer", "maier", "gaard", "quist",
-	"qvist", "strom", "ström", "lund", "nen", "ás", "szky", "oğlu", "oglu", "zadeh", "pour", "wala", "akov", "imov", "baum", "wright"}
-
 // surname reports whether an unknown word ends as surnames do.
 func surname(word string) bool {
 	if len(word) < 6 {
 		return false
 	}
 	word = strings.ToLower(word)
-	for _, end := range surnameEnds {
+	for _, end := range language.Default().Words(language.SurnameEnding) {
 		if strings.HasSuffix(word, end) {
 			return true
 		}

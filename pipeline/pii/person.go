@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"satchel/pipeline/language"
 )
 
 // A name is guessed of words that begin with a capital: of what they are known as (names.bin),
@@ -22,7 +24,7 @@ type token struct {
 	first      bool // begins a sentence or a line
 	looked     bool // ranks and role are set
 	ranks      ranks
-	role       role
+	role       language.Class
 }
 
 // Evidence from which words are a name, and less for one that stands in a list with one.
@@ -248,7 +250,7 @@ func (n *naming) extends(to int) int {
 	if t.capital {
 		return 1
 	}
-	if to+1 < len(n.tokens) && n.tokens[to+1].capital && n.gap(to+1) == " " && n.look(to).role&particle != 0 {
+	if to+1 < len(n.tokens) && n.tokens[to+1].capital && n.gap(to+1) == " " && n.look(to).role&language.Particle != 0 {
 		return 2
 	}
 	return 0
@@ -266,12 +268,12 @@ func (n *naming) leads(i int) bool {
 // street, a company or a place.
 func (n *naming) organisation(from, to int) bool {
 	for i := from + 1; i < to; i++ {
-		if n.look(i).role&thing != 0 {
+		if n.look(i).role&language.Thing != 0 {
 			return true
 		}
 	}
 	gap := n.gap(to)
-	return n.look(to).role&thing != 0 && (gap == " " || gap == ", " || gap == " & ")
+	return n.look(to).role&language.Thing != 0 && (gap == " " || gap == ", " || gap == " & ")
 }
 
 // score adds up what speaks for the words [from, to).
@@ -352,13 +354,13 @@ func (n *naming) before(from int, single bool) float64 {
 	switch {
 	case role&title != 0 && (gap == " " || gap == ". "):
 		return 2.5
-	case role&copula != 0 && n.introduces(from-1):
+	case role&language.Copula != 0 && n.introduces(from-1):
 		return 1.6
-	case role&(caller|relation) != 0:
+	case role&(language.Caller|language.Relation) != 0:
 		return 0.8
-	case role&companion != 0:
+	case role&language.Companion != 0:
 		return 0.3
-	case role&within != 0 && single, role&article != 0 && gap == " ":
+	case role&language.Place != 0 && single, role&language.Article != 0 && gap == " ":
 		return -0.9
 	}
 	return 0
@@ -380,7 +382,7 @@ func (n *naming) behind(to int) float64 {
 		return 0
 	case n.tokens[to].digits:
 		return -1.6
-	case n.look(to).role&does != 0:
+	case n.look(to).role&language.Deed != 0:
 		return 0.4
 	}
 	return 0
@@ -394,12 +396,12 @@ func (n *naming) introduces(i int) bool {
 	case foldAny(n.word(i), "am"):
 		return foldAny(n.word(i-1), "i")
 	}
-	return n.look(i-1).role&subject != 0
+	return n.look(i-1).role&language.Introduced != 0
 }
 
 // degrees takes what belongs to a name behind it: MD, Jr.
 func (n *naming) degrees(r *nameRun) {
-	for r.to < len(n.tokens) && (n.gap(r.to) == " " || n.gap(r.to) == ", ") && n.look(r.to).role&degree != 0 && r.to-r.from > 1 {
+	for r.to < len(n.tokens) && (n.gap(r.to) == " " || n.gap(r.to) == ", ") && n.look(r.to).role&language.Degree != 0 && r.to-r.from > 1 {
 		r.end = n.tokens[r.to].end
 		r.to++
 		r.score += 0.8

@@ -1,6 +1,10 @@
 package pii
 
-import "github.com/nyaruka/phonenumbers"
+import (
+	"github.com/nyaruka/phonenumbers"
+
+	"satchel/pipeline/language"
+)
 
 // phone tries a run as a telephone number. There is no checksum, so the shape, the words
 // beside it and, for international numbers and the configured regions, the numbering
@@ -207,46 +211,16 @@ func date(g []group) bool {
 func (s *scan) words(start, end int) float64 {
 	before, after := s.before(start, 48), s.after(end, 14)
 	switch {
-	case anyOf(before, phoneWord), anyOf(after, phoneWord):
+	case anyIs(before, language.Phone), anyIs(after, language.Phone):
 		return 0.45
-	case anyOf(before, otherNumber):
+	case anyIs(before, language.Number):
 		return -0.4
-	case anyOf(after, contactWord):
+	case anyIs(after, language.Contact):
 		return 0.35
-	case anyOf(before, contactWord):
+	case anyIs(before, language.Contact):
 		return 0.25
 	}
 	return 0
-}
-
-func phoneWord(w string) bool {
-	switch w {
-	case "phone", "phones", "telephone", "tel", "mobile", "mob", "cell", "cellphone", "cellular", "fax", "call", "calls", "called",
-		"calling", "dial", "dialed", "dialled", "ring", "rang", "text", "texted", "sms", "whatsapp", "signal", "hotline", "helpline",
-		"landline", "voicemail", "answering", "pager", "callback", "reach", "reached",
-		"telefon", "telefonnummer", "tél", "téléphone", "portable", "handy", "mobil", "rufnummer", "anrufen", "móvil", "celular",
-		"teléfono", "telefono", "cellulare", "telefone", "telemóvel", "telefoon", "numéro", "puhelin", "телефон":
-		return true
-	}
-	return false
-}
-
-func contactWord(w string) bool {
-	switch w {
-	case "contact", "office", "home", "work", "line", "desk", "direct", "number", "numbers", "nummer", "switchboard", "reception", "emergency":
-		return true
-	}
-	return false
-}
-
-func otherNumber(w string) bool {
-	switch w {
-	case "account", "acct", "invoice", "order", "isbn", "issn", "ssn", "iban", "license", "licence", "passport", "zip", "postcode",
-		"postal", "ticket", "version", "port", "pid", "build", "amount", "usd", "eur", "serial", "sku", "id", "uuid", "ref", "reference",
-		"transaction", "case", "position", "offset", "timestamp", "bytes", "vat", "tax", "tracking", "error", "line", "issue", "commit", "card":
-		return true
-	}
-	return false
 }
 
 // planned reports whether a number is one that its country, or a configured region,

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"satchel/pipeline/language"
 )
 
 // secretKind says which values a word for a secret announces.
@@ -17,36 +19,27 @@ const (
 	kindCode                           // three to eight figures, behind a link
 )
 
-// secretWords are the words that name a secret in a sentence, in lower case.
-var secretWords = [...]struct {
-	word string
-	kind secretKind
-}{
-	{"password", kindPhrase}, {"passwd", kindPhrase}, {"passphrase", kindPhrase}, {"passwort", kindPassword},
-	{"kennwort", kindPassword}, {"zugangspasswort", kindPassword}, {"mot de passe", kindPassword}, {"contraseña", kindPassword}, {"contrasena", kindPassword},
-	{"senha", kindPassword}, {"wachtwoord", kindPassword}, {"lösenord", kindPassword}, {"lösenordet", kindPassword}, {"passord", kindPassword},
-	{"adgangskode", kindPassword}, {"hasło", kindPassword}, {"credentials", kindPassword}, {"login", kindPassword}, {"logins", kindPassword},
-	{"token", kindToken}, {"secret", kindToken}, {"api key", kindToken}, {"access key", kindToken}, {"secret key", kindToken}, {"api-key", kindToken},
-	{"license key", kindToken}, {"recovery key", kindToken}, {"recovery code", kindToken}, {"backup code", kindToken},
-	{"pin", kindPIN}, {"passcode", kindPIN}, {"otp", kindPIN}, {"cvv", kindCode}, {"cvc", kindCode}, {"cvv2", kindCode}, {"one-time code", kindPIN},
-	{"access code", kindPIN}, {"door code", kindPIN}, {"gate code", kindPIN}, {"alarm code", kindPIN}, {"security code", kindCode}, {"unlock code", kindPIN},
-	{"verification code", kindPIN}, {"entry code", kindPIN}, {"lock code", kindPIN}, {"safe code", kindPIN}, {"login code", kindPIN}, {"zugangscode", kindPIN},
-	{"geheimzahl", kindPIN}, {"türcode", kindPIN}, {"pin code", kindPIN}, {"pin number", kindPIN}, {"pincode", kindPIN}, {"sms code", kindPIN}, {"mfa code", kindPIN},
-	{"your code", kindPIN}, {"my code", kindPIN}, {"code for the door", kindPIN}, {"code to the door", kindPIN}, {"code for the gate", kindPIN}, {"code to the gate", kindPIN},
-	{"code for the safe", kindPIN}, {"code to the safe", kindPIN}, {"code of the safe", kindPIN},
-	{"pw", kindPassword}, {"pwd", kindPassword}, {"passwords", kindToken}, {"wifi key", kindToken}, {"wi-fi key", kindToken}, {"shared key", kindToken}, {"psk", kindToken},
+// secretClasses are the words that name a secret in a sentence, by its kind.
+var secretClasses = [...]language.Class{
+	kindPhrase: language.SecretPhrase, kindPassword: language.SecretPassword, kindToken: language.SecretToken, kindPIN: language.SecretPIN,
+	kindCode: language.SecretCode,
 }
 
-// wideWords are words for a password that begin with no letter of ASCII.
-var wideWords = [...]string{"пароль", "Пароль", "пароля", "密码", "密碼", "パスワード", "비밀번호", "كلمة المرور", "كلمة السر", "şifre", "Şifre", "κωδικός"}
+// secretWord is one of these words.
+type secretWord struct {
+	word string
+	kind secretKind
+}
 
-// spokenWords holds secretWords by their first two bytes.
-type spokenWords [1 << 10][]int
+// spokenWords holds them by their first two bytes.
+type spokenWords [1 << 10][]secretWord
 
 func indexSpoken() (table spokenWords) {
-	for n, w := range secretWords {
-		at := spokenSlot(w.word)
-		table[at] = append(table[at], n)
+	for kind, class := range secretClasses {
+		for _, word := range language.Default().Words(class) {
+			at := spokenSlot(word)
+			table[at] = append(table[at], secretWord{word, secretKind(kind)})
+		}
 	}
 	return table
 }
@@ -62,8 +55,7 @@ func (s *scan) spoken(i int) bool {
 	if i+2 > len(s.text) {
 		return false
 	}
-	for _, n := range s.d.spoken[spokenSlot(s.text[i:])] {
-		w := secretWords[n]
+	for _, w := range s.d.spoken[spokenSlot(s.text[i:])] {
 		end := i + len(w.word)
 		if end > len(s.text) || !hasFold(s.text[i:], w.word) || !s.closed(end) || letterAt(s.text, end) || member(s.text, end) {
 			continue
@@ -94,10 +86,10 @@ func letterAt(t string, i int) bool {
 // member reports whether a dot with a name behind it stands at i.
 func member(t string, i int) bool { return i+1 < len(t) && t[i] == '.' && isAlnum(t[i+1]) }
 
-// wide tries the value behind a word of wideWords at i: the first that is set apart from
+// wide tries the value behind a word for a password at i: the first that is set apart from
 // the letters of its language.
 func (s *scan) wide(i int) bool {
-	for _, w := range wideWords {
+	for _, w := range language.Default().Words(language.SecretWide) {
 		if !strings.HasPrefix(s.text[i:], w) {
 			continue
 		}
@@ -224,26 +216,16 @@ func (a *announcement) word() bool {
 	a.at = stop
 	switch {
 	case foldAny(word, "to"):
-		a.linked = a.set || a.words == 0 && a.kind <= kindPhrase && anyOf(a.before(a.begin, 24), setting)
-	case foldAny(word, "is", "was", "are", "be", "equals", "becomes", "remains", "stays", "ist", "war", "sind", "lautet", "lautete", "es", "est", "être", "était", "è", "é", "är", "er"):
+		a.linked = a.set || a.words == 0 && a.kind <= kindPhrase && anyIs(a.before(a.begin, 24), language.Setting)
+	case roleOf(word)&language.Link != 0:
 		a.linked = true
-	case setting(strings.ToLower(word)) || foldAny(word, "back"):
+	case roleOf(word)&language.Setting != 0 || foldAny(word, "back"):
 		a.set = true
-	case foldAny(word, "now", "still", "currently", "again", "just", "always", "been", "actually", "simply", "literally", "probably", "this", "the", "same", "following",
-		"jetzt", "nun", "noch", "maintenant", "ahora"):
+	case roleOf(word)&language.Between != 0:
 	default:
 		a.linked, a.assigned, a.set = false, false, false
 	}
 	return strings.IndexByte(".!?", t[stop-1]) < 0
-}
-
-// setting reports whether a word says that something is set.
-func setting(w string) bool {
-	switch w {
-	case "set", "sets", "change", "changed", "changing", "reset", "updated", "update", "rotated":
-		return true
-	}
-	return false
 }
 
 // closesSentence reports whether the mark at i ends a sentence and does not begin a value.
@@ -361,7 +343,7 @@ const leastUnknown = 6
 
 // inflected reports whether a word ends as those do that say how something is.
 func inflected(text string) bool {
-	for _, end := range [...]string{"ed", "ing", "able", "ible", "ful", "less", "ly", "ive", "ory", "ary", "ent", "ant", "al", "ous"} {
+	for _, end := range language.Default().Words(language.Ending) {
 		if strings.HasSuffix(text, end) {
 			return true
 		}
@@ -401,8 +383,7 @@ func expression(text string) bool {
 
 // ordinary reports whether a quoted value is a word that says how a password is.
 func ordinary(text string) bool {
-	return foldAny(text, "password", "passwords", "secret", "token", "string", "required", "optional", "empty", "false", "undefined", "hashed", "plain", "plaintext",
-		"basic", "bearer", "hidden", "masked", "invalid", "incorrect", "wrong", "username", "admin")
+	return roleOf(text)&language.Ordinary != 0
 }
 
 // isCounted reports whether a word that counts or dates stands behind a number.
@@ -415,6 +396,5 @@ func isCounted(t string, end int) bool {
 	for n < len(rest) && isLetter(rest[n]) {
 		n++
 	}
-	return foldAny(rest[:n], "characters", "character", "chars", "char", "letters", "digits", "digit", "bits", "bit", "bytes", "byte", "days", "day", "hours", "hour",
-		"minutes", "seconds", "times", "years", "months", "weeks", "users", "zeichen", "stellen", "tage", "ms", "kb", "mb", "attempts", "tries", "people", "of")
+	return roleOf(rest[:n])&language.Counted != 0
 }

@@ -1,5 +1,7 @@
 package pii
 
+import "satchel/pipeline/language"
+
 // brokenCard tries a card whose groups stand on two lines, or with a word for it before
 // them on more. The cells of a table are none: no other group of four digits or more
 // stands beside it.
@@ -18,7 +20,7 @@ func (s *scan) brokenCard(r *run) bool {
 		if k < 2 || lines == 0 || len(number) < 14 || !cardGroups(&w, k) || !issued(string(number)) || !luhn(number) || !s.closed(g.end) || s.beside(r.start, g.end) {
 			continue
 		}
-		if lines == 1 || anyOf(s.text[max(0, r.start-60):r.start], cardWord) {
+		if lines == 1 || anyIs(s.text[max(0, r.start-60):r.start], language.Card) {
 			return s.add(Span{Start: r.start, End: g.end, Type: Card, Confidence: 0.9, Rule: "luhn"})
 		}
 	}

@@ -13,23 +13,7 @@ type questionPhrases [][]string
 // not what it is about: they are not looked for. A word may have alternatives (a|b) or
 // be left out (a?); * is any word. The longer ones of a kind come first.
 func newQuestionPhrases() questionPhrases {
-	list := []string{
-		"can|could|would|will you please? also? walk|guide|take me|us through",
-		"can|could|would|will you please? also? give|provide|tell|show|list|explain me|us? about?",
-		"can|could|would|will you please? also? remind me|us of?",
-		"can|could|would|will you please? also?",
-		"the? order in which",
-		"mention only and? only? * items|things|aspects|events|points",
-		"a|the? comprehensive|complete|detailed|thorough|full|brief|short|clear|quick? summary|overview|recap of how|what",
-		"summarize|summarise|recap how|what",
-		"i? brought up|about? different|various aspects of?",
-		"i? brought up",
-		"different|various aspects of",
-		"throughout|across|in|during|over our|all? our? conversations|discussions|chats|sessions|talks",
-		"in order only?",
-		"over time",
-		"so far",
-	}
+	list := language.Default().Subject()
 	out := make(questionPhrases, len(list))
 	for i, pattern := range list {
 		out[i] = strings.Fields(pattern)

@@ -117,16 +117,12 @@ func namesIn(text string) []name {
 // german reports whether words are those of a German question: one that asks, or two others. Words of names that are
 // not German, as "von", do not count.
 func german(ws []string) bool {
-	const (
-		asking = " wer wie wo wann warum wieso wessen wem wen woher wohin womit wofür welche welcher welches welchen welchem "
-		others = " der das ein eine einen einem einer den dem im zum zur und oder nicht ist sind haben wird wurde wurden für auf nach "
-	)
-	n := 0
+	words, n := language.Of("de"), 0
 	for _, w := range ws {
 		switch {
-		case strings.Contains(asking, " "+w+" "):
+		case words.Is(language.Asking, w):
 			return true
-		case strings.Contains(others, " "+w+" "):
+		case words.Is(language.Function, w):
 			n++
 		}
 	}

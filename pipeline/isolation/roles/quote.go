@@ -106,7 +106,7 @@ func (st *step) quotations(ctx context.Context) ([]*quotation, error) {
 	for i, snippet := range st.view.Fields().Snippets {
 		r, it := byID[snippet.ItemID], shown[snippet.ItemID]
 		if r == nil || it == nil || snippet.Flagged == schemas.FlagInjection || rivals(asked, snippet.Text) ||
-			r.Kind == schemas.KindTool && !toolAsked.MatchString(st.req.Task) {
+			r.Kind == schemas.KindTool && !language.AsksForTool(st.req.Task) {
 			continue
 		}
 		q := &quotation{
@@ -281,13 +281,8 @@ func namesIn(question string) []string {
 	return out
 }
 
-var (
-	// numbered finds what a text names by a number or an identifier: "recipe 42", "#17", "INV-1042".
-	numbered = regexp.MustCompile(`(?i)([\p{L}_-]*[\p{L}#_-])\s*(?:(?:no\.?|nr\.?|number)\s*)?#?(\d+(?:[.,:/-]?\w+)*)`)
-
-	// toolAsked finds that a question is about what to call, or how to do something.
-	toolAsked = regexp.MustCompile(`(?i)\b(?:tools?|functions?|commands?|apis?|endpoints?|scripts?|call|invoke|how (?:do|can|could|should|would|to))\b`)
-)
+// numbered finds what a text names by a number or an identifier: "recipe 42", "#17", "INV-1042".
+var numbered = regexp.MustCompile(`(?i)([\p{L}_-]*[\p{L}#_-])\s*(?:(?:no\.?|nr\.?|number)\s*)?#?(\d+(?:[.,:/-]?\w+)*)`)
 
 // mentions are the numbers that a text gives to each noun. Stop words and months have none.
 func mentions(text string) map[string][]string {

@@ -17,7 +17,6 @@ const leastCommon = 0.5
 var (
 	figure = regexp.MustCompile(`\d(?:[\d.,:/-]*\d)?`)
 	mark   = regexp.MustCompile(`\[\d+\]`)
-	denial = regexp.MustCompile(`(?i)\b(no|not|never|nobody|none|nothing|neither|nor|without|cannot|\w+n['’]t)\b`)
 )
 
 // supported reports whether a sentence says no more than its sources.
@@ -26,7 +25,7 @@ func supported(s *schemas.AnswerSentence, sources []string, task, shown string) 
 	if joined == s.Text || slices.Contains(sources, s.Text) {
 		return true
 	}
-	if denial.MatchString(s.Text) && !denial.MatchString(joined) {
+	if language.Denies(s.Text) && !language.Denies(joined) {
 		return false
 	}
 	figures := figure.FindAllString(joined, -1)
@@ -83,14 +82,6 @@ func names(text string) []string {
 	return out
 }
 
-// openers are words, beside stop words, that begin sentences of any content.
-const openers = " " +
-	"according additionally afterwards also although another anyone as based both consequently currently despite due during each earlier either " +
-	"eventually everyone everything every finally first firstly following furthermore given hence here however initially instead later likewise many meanwhile " +
-	"moreover nevertheless next nobody none nothing no now once one originally otherwise overall people previously recently second secondly several shortly similarly " +
-	"since so some somebody someone something soon subsequently then there thereafter therefore third thus today together two unfortunately unlike until " +
-	"usually when whenever where whereas whether while yes yet yesterday "
-
 // opened reports whether the word that opens a sentence, where any word is written like a
 // name, is one of its sources, of the task, or says nothing by itself. said is what they
 // say, in lower case.
@@ -98,7 +89,7 @@ func opened(text string, known map[string]bool, said string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	word = strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	lower := strings.ToLower(word)
-	if r := []rune(word); len(r) < 2 || !unicode.IsUpper(r[0]) || strings.Contains(openers, " "+lower+" ") {
+	if r := []rune(word); len(r) < 2 || !unicode.IsUpper(r[0]) || language.Default().Is(language.Opener, lower) {
 		return true
 	}
 	for _, term := range language.Analyze(word) {

@@ -91,8 +91,7 @@ func asksWhen(ws []string) bool {
 			return i <= 3
 		case "what", "which":
 			if i+1 < len(ws) {
-				switch ws[i+1] {
-				case "date", "day", "month", "year", "time", "week":
+				if language.Default().Is(language.DatedBy, ws[i+1]) {
 					return true
 				}
 			}
@@ -108,26 +107,18 @@ func asksWhen(ws []string) bool {
 // holdsTime reports whether a text has a time expression: a date, a month with a
 // number, a weekday, "yesterday", "last week", "two years ago".
 func holdsTime(text string) bool {
-	var before string
-	found := false
+	words, before, found := language.Default(), "", false
 	language.EachWord(text, func(w string) {
 		if found {
 			return
 		}
-		switch w {
-		case "yesterday", "tomorrow", "tonight", "today", "ago", "recently", "weekend":
+		switch classes := words.Classes(w); {
+		case classes&(language.Moment|language.OnlyTime) != 0:
 			found = true
-		case "week", "month", "year", "night", "summer", "winter", "spring", "fall", "autumn", "weeks", "months", "years", "days", "day", "morning":
-			switch before {
-			case "last", "next", "this", "past", "previous", "few", "couple", "two", "three", "four", "five", "six", "seven", "ten", "every", "other":
-				found = true
-			}
+		case classes&language.Period != 0:
+			found = words.Is(language.BesidePeriod, before)
 		default:
-			if language.IsOnlyTimeName(w) {
-				found = true
-			} else if len(w) == 4 && (w[:2] == "19" || w[:2] == "20") && strings.Trim(w, "0123456789") == "" {
-				found = true
-			}
+			found = len(w) == 4 && (w[:2] == "19" || w[:2] == "20") && strings.Trim(w, "0123456789") == ""
 		}
 		before = w
 	})

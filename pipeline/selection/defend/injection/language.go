@@ -2,31 +2,12 @@ package injection
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
-)
 
-// elsewhere are frequent words of languages that the model was not trained on, by which
-// these are known. Words that are English, too, are left out.
-const elsewhere = `der das und ist nicht ich du sie wir ihr ein eine einen einem einer für auf von zu dem den des im als auch sich sind wird werden
-haben wie bei nach oder aber wenn dass kann muss alle bitte diese dieser diesem alles keine deine ihre seine noch nur über unter vor
-le la les des du une est et que qui dans pour pas sur avec vous nous je tu il elle sont aux ce cette votre notre mais ou où tout toutes être avez veuillez ne se leur
-el los las del una por con para está es su sus como pero más todo todas todos usted yo mi ser fue son lo ha muy esta este
-gli della delle dei che di per sono è non più questo questa ma anche tutti tutte nel alla si
-dos das não uma você são mais seu sua em na
-het een en van niet dat ik je zijn voor met aan maar ook deze wordt naar uit wij jij
-och att det som är på av för med inte till jag har om ett kan alla og ikke jeg af er et vi skal
-ja ei että hän olen oli kun mutta niin kaikki tämä ovat
-nie się że jest jak ale po tak za od dla wszystkie proszę oraz na
-je jako pro není jsou všechny
-az és hogy nem egy ez van meg minden kell
-și în cu nu este sunt pentru pe din că să toate
-ve bir bu için ile da çok gibi daha olarak tüm lütfen değil
-dan yang untuk dengan tidak ini itu dari ke pada adalah semua akan kami anda saya atau
-và của là không có cho được các một những người này
-ya wa kwa ni katika hii yote kama
-su što kao nije sve
-ang ng sa mga ay ko mo`
+	plaintext "satchel/pipeline/language"
+)
 
 // tongue is the language that a word is known by.
 type tongue uint8
@@ -37,35 +18,38 @@ const (
 	elsewhereWord
 )
 
-// moreEnglish are frequent words besides those of frequent.
-const moreEnglish = `her his him she hers ours yours mine including during several various few would could should might may must shall cannot
-often perhaps within among toward mentioned called named a i am i'm i've it's don't can't didn't let's that's you're was were here there please yes okay using used set get has its be been being
-run add new file code when then each per via not no if else only any all`
-
 // tongueTable is an open-addressed hash table from a word's hash to its tongue.
 type tongueTable [4096]struct {
 	hash uint32
 	as   tongue
 }
 
-var tongues = tabulateTongues()
+// tongues returns the table of the lexicon's words. It is made when the first text is read.
+var tongues = tabulateOnce()
 
+func tabulateOnce() func() *tongueTable { return sync.OnceValue(tabulateTongues) }
+
+// tabulateTongues makes the table. Words that are English, too, count as English.
 func tabulateTongues() *tongueTable {
 	t := &tongueTable{}
-	for _, list := range []struct {
-		words string
-		as    tongue
-	}{{elsewhere, elsewhereWord}, {frequent + moreEnglish, englishWord}} {
-		tokens := tokenizer{text: list.words}
+	t.add(elsewhereWord, plaintext.Default().Words(plaintext.Frequent)...)
+	t.add(englishWord, plaintext.Of("en").Words(plaintext.Frequent|plaintext.Stop)...)
+	t.add(englishWord, frequent)
+	return t
+}
+
+// add sets the language of the words of texts.
+func (t *tongueTable) add(as tongue, texts ...string) {
+	for _, text := range texts {
+		tokens := tokenizer{text: text}
 		for tokens.next() {
 			at := tokens.hash & 4095
 			for t[at].hash != 0 && t[at].hash != tokens.hash {
 				at = (at + 1) & 4095
 			}
-			t[at].hash, t[at].as = tokens.hash, list.as
+			t[at].hash, t[at].as = tokens.hash, as
 		}
 	}
-	return t
 }
 
 func (t *tongueTable) of(hash uint32) tongue {
@@ -82,7 +66,7 @@ type speech struct{ words, english, foreign, wide int }
 
 func (l *speech) add(t *tokenizer) {
 	l.words++
-	switch tongues.of(t.hash) {
+	switch tongues().of(t.hash) {
 	case englishWord:
 		l.english++
 	case elsewhereWord:
