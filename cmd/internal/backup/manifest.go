@@ -138,7 +138,7 @@ func (m *Manifest) addHead(fields []string) error {
 	size, err := strconv.ParseInt(fields[1], 10, 64)
 	root, hexErr := hex.DecodeString(fields[2])
 	h := eventlog.Head{Tenant: fields[0], Size: size}
-	if err != nil || hexErr != nil || len(root) != len(h.Root) || size < 1 {
+	if errors.Join(err, hexErr) != nil || len(root) != len(h.Root) || size < 1 {
 		return errors.New("it is no head")
 	}
 	copy(h.Root[:], root)

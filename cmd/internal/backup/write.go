@@ -406,7 +406,9 @@ func prune(dir string, m *Manifest) error {
 		return fmt.Errorf("prune backup: %w", err)
 	}
 	for _, top := range entries {
-		if top.Name() != "log" && top.Name() != "artifacts" && !strings.HasPrefix(top.Name(), "at-") && !strings.HasSuffix(top.Name(), ".tmp") {
+		switch name := top.Name(); {
+		case name == "log", name == "artifacts", strings.HasPrefix(name, "at-"), strings.HasSuffix(name, ".tmp"):
+		default:
 			continue
 		}
 		err := filepath.WalkDir(filepath.Join(dir, top.Name()), func(p string, d fs.DirEntry, err error) error {

@@ -174,7 +174,8 @@ func (l *Log) commitGroup(ctx context.Context, group []*request) {
 	if err == nil {
 		return
 	}
-	if len(group) == 1 || errors.Is(err, ErrFull) || errors.Is(err, ErrClosed) || errors.Is(err, ErrUnavailable) {
+	switch {
+	case len(group) == 1, errors.Is(err, ErrFull), errors.Is(err, ErrClosed), errors.Is(err, ErrUnavailable):
 		for _, r := range group {
 			r.err, r.outcomes = err, nil
 		}

@@ -107,7 +107,7 @@ func New(cfg Config) (*Log, error) {
 			return nil, fmt.Errorf("open event log: verifier key: %w", err)
 		}
 	}
-	if (l.keep != "" || l.erasures != "") && (l.signer == nil || l.verifier == nil) {
+	if l.keep+l.erasures != "" && (l.signer == nil || l.verifier == nil) {
 		return nil, errors.New("open event log: keeping checkpoints and erasures needs a signer and its verifier key")
 	}
 	l.watch.init()
