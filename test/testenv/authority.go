@@ -25,7 +25,7 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority returns an authority that nobody else trusts.
+// NewAuthority returns an authority that no one else trusts.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{dir: t.TempDir()}

@@ -17,7 +17,7 @@ import (
 	"satchel/worker/service"
 )
 
-// handleArtifact streams the artifact of the handle in the path to whoever holds it. A
+// handleArtifact streams the artifact of the handle in the path to a client that holds it. A
 // browser is told to keep it as a file and to run nothing of it. What breaks on the way
 // breaks the connection, so that no half passes for a whole.
 func (n *Node) handleArtifact(w http.ResponseWriter, r *http.Request) {

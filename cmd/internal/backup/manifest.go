@@ -52,7 +52,7 @@ type File struct {
 	Erased int // entries of a segment without content or attachment
 }
 
-// name is the folder of the files that every backup writes anew.
+// name is the folder of the files that every backup writes again.
 func (m *Manifest) name() string { return "at-" + m.Made.UTC().Format("20060102T150405.000Z") }
 
 // head returns the head of a tenant, the zero one for a tenant that the backup does not have.

@@ -102,7 +102,7 @@ type Target struct {
 	// restore fails.
 	Confirm  func(ctx context.Context, head eventlog.Head) error
 	Logger   *slog.Logger
-	Progress func(what string, done, total int64) // nil tells nobody
+	Progress func(what string, done, total int64) // nil tells no one
 }
 
 // Restored says what was restored of a tenant.

@@ -55,7 +55,7 @@ type Options struct {
 	Clock func() time.Time
 	// Rows is how many entries a segment has at most; 0 is 10,000.
 	Rows int64
-	// Progress is told now and then what is done, and how far; nil tells nobody.
+	// Progress is told now and then what is done, and how far; nil tells no one.
 	Progress func(what string, done, total int64)
 }
 

@@ -7,7 +7,7 @@
 // tenant's own postings, however common a word is elsewhere; the tenant is a condition of
 // its own beside that. Filters are parameters.
 //
-// ts_rank knows how often and where a term stands in a document, not how common it is in
+// ts_rank knows how often and where a term is in a document, not how common it is in
 // the tenant: scores are not BM25. Moments are exact. Text is never kept, only lexemes.
 // Of a text whose lexemes take more than maxVector bytes the rest is not indexed.
 //

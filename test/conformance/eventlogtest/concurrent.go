@@ -243,7 +243,7 @@ func testWatch(t *testing.T, open Open) {
 	ctx, cancel := context.WithCancel(t.Context())
 	grown := l.Watch(ctx)
 	add(t, l, draft("a", "1", "x"))
-	for i := range 50 { // nobody takes: the writer must not wait
+	for i := range 50 { // no one takes: the writer must not wait
 		add(t, l, draft("b", fmt.Sprint(i), "x"))
 	}
 	seen := map[string]int{}

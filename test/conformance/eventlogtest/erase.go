@@ -80,7 +80,7 @@ func testErase(t *testing.T, open Open) {
 }
 
 // testOvertaken appends erasures on the condition that no hold was placed, one after the other and at once
-// with holds: of a hold that stands before an erasure, the erasure knows.
+// with holds: of a hold that is before an erasure, the erasure knows.
 func testOvertaken(t *testing.T, open Open) {
 	const typeHeld = "io.satchel.hold.placed.v1"
 	held := func(id string) eventlog.Draft {
@@ -175,7 +175,7 @@ func testVerify(t *testing.T, open Open) {
 	expect(t, "another root", 1500, l.Verify(t.Context(), s, &known, nil))
 }
 
-// testFencedErasure appends an erasure whose fence somebody has taken since, and one with the present fence.
+// testFencedErasure appends an erasure whose fence someone has taken since, and one with the present fence.
 func testFencedErasure(t *testing.T, open Open) {
 	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	add(t, l, draft("acme", "1", "secret"))

@@ -104,7 +104,7 @@ func findBinary(t testing.TB) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build OPA: %v: %s", err, out[:min(len(out), 600)])
 	}
-	if err := os.Rename(filepath.Join(part, "opa"), binary); err != nil { // whole or not at all, whoever else builds it
+	if err := os.Rename(filepath.Join(part, "opa"), binary); err != nil { // whole or not at all, where others build it too
 		t.Fatal(err)
 	}
 	return binary

@@ -181,7 +181,7 @@ func StartIn(t testing.TB, dir string) *Server {
 }
 
 // StartTLS is Start with a certificate of its own, which the URL names the
-// authority of. It takes nobody without TLS.
+// authority of. It takes no one without TLS.
 func StartTLS(t testing.TB) *Server {
 	t.Helper()
 	p := newServer(t, "")
