@@ -8,6 +8,7 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // testExport takes a log with erasures out of one database in two steps and puts it into another,
@@ -36,9 +37,7 @@ func testExport(t *testing.T, open Open) {
 	}
 	in := eventlog.NewImport(to, "acme")
 	for _, part := range [][]eventlog.Row{rows[:700], rows[700:]} {
-		if err := in.Add(t.Context(), part); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, in.Add(t.Context(), part))
 	}
 	other := newLog(t, to, nil)
 	if err := other.Verify(t.Context(), s, &last, nil); err != nil || in.Head() != last {

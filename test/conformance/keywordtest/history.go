@@ -7,6 +7,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 func tenants(s *suite) {
@@ -25,9 +26,7 @@ func tenants(s *suite) {
 	}
 	s.remove(other, "same")
 	s.finds(s.s, "table", "same")
-	if err := s.x.Reset(s.Context(), other); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, s.x.Reset(s.Context(), other))
 	s.finds(s.s, "table", "same")
 	if mine, theirs := s.checkpoint(s.s), s.checkpoint(other); mine != 2 || theirs != 0 {
 		s.Errorf("checkpoints %d and %d", mine, theirs)
@@ -159,9 +158,7 @@ func digest(s *suite) {
 func reset(s *suite) {
 	s.put(s.s, doc("a", "ivory"))
 	full := s.digest(s.s)
-	if err := s.x.Reset(s.Context(), s.s); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, s.x.Reset(s.Context(), s.s))
 	s.finds(s.s, "ivory")
 	if at := s.checkpoint(s.s); at != 0 {
 		s.Errorf("checkpoint %d after reset", at)

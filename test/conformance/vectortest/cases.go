@@ -9,6 +9,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
+	"satchel/test/must"
 )
 
 func chunksAndAxes(t *suite) {
@@ -51,10 +52,7 @@ func idempotent(t *suite) {
 	s := t.scope("acme")
 	first := []vector.Change{doc(1, "a", t.unit(1)), doc(2, "b", t.unit(0, 1)), {Position: 3, Remove: []string{"b"}}}
 	t.apply(s, 3, first...)
-	before, err := t.x.Digest(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(t.x.Digest(t.Context(), s))(t)
 	t.apply(s, 3, first...)
 	t.apply(s, 2, first[:2]...)
 	t.apply(s, 3, doc(3, "a", t.unit(0, 0, 1)))
@@ -97,9 +95,7 @@ func removeAtOnce(t *suite) {
 	t.apply(s, 2, first...)
 	t.apply(other, 1, doc(1, "a", t.unit(1)))
 	for range 2 {
-		if err := t.x.Remove(t.Context(), s, []string{"a", "never"}, 2); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, t.x.Remove(t.Context(), s, []string{"a", "never"}, 2))
 	}
 	t.remains(s, 1, "a", "b", "never")
 	t.apply(s, 2, first...) // of which it has all
@@ -109,9 +105,7 @@ func removeAtOnce(t *suite) {
 		t.Errorf("checkpoint %d, error %v", at, err)
 	}
 	t.apply(s, 3, doc(3, "a", t.unit(1)))
-	if err := t.x.Remove(t.Context(), s, []string{"a", "b"}, 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, t.x.Remove(t.Context(), s, []string{"a", "b"}, 2))
 	t.wantIDs(t.search(s, t.ask(t.unit(1), 10)), "a") // it came later
 }
 
@@ -136,9 +130,7 @@ func tenants(t *suite) {
 	t.wantIDs(t.search(a, t.ask(t.unit(1), 10)), "same")
 	t.wantIDs(t.search(b, t.ask(t.unit(1), 10)), "other", "same")
 	t.apply(b, 3, vector.Change{Position: 3, Remove: []string{"same"}})
-	if err := t.x.Reset(t.Context(), t.scope("third")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, t.x.Reset(t.Context(), t.scope("third")))
 	t.wantIDs(t.search(a, t.ask(t.unit(1), 10)), "same")
 	if at, err := t.x.Checkpoint(t.Context(), a); err != nil || at != 1 {
 		t.Errorf("checkpoint %d, error %v", at, err)
@@ -171,10 +163,7 @@ func filter(t *suite) {
 		q.Filter = c.filter
 		t.wantIDs(t.search(s, q), c.want...)
 		t.checkMoments(s, q, len(c.want))
-		scores, err := t.x.Score(t.Context(), s, q, []string{"a", "b", "c", "d"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		scores := must.Get(t.x.Score(t.Context(), s, q, []string{"a", "b", "c", "d"}))(t)
 		passing := 0
 		for _, score := range scores {
 			if score != 0 {
@@ -207,14 +196,9 @@ func zeroVectors(t *suite) {
 
 func reset(t *suite) {
 	s := t.scope("acme")
-	fresh, err := t.x.Digest(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := must.Get(t.x.Digest(t.Context(), s))(t)
 	t.apply(s, 1, doc(1, "a", t.unit(1)))
-	if err := t.x.Reset(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, t.x.Reset(t.Context(), s))
 	t.wantIDs(t.search(s, t.ask(t.unit(1), 10)))
 	if at, err := t.x.Checkpoint(t.Context(), s); err != nil || at != 0 {
 		t.Errorf("checkpoint %d, error %v", at, err)
@@ -243,10 +227,7 @@ func digestOfContent(t *suite) {
 		s, c := t.scope("tenant-"+name), base()
 		change(c.Put)
 		t.apply(s, 2, c)
-		digest, err := t.x.Digest(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		digest := must.Get(t.x.Digest(t.Context(), s))(t)
 		if other, there := seen[digest]; there {
 			t.Errorf("%s and %s have the same digest", name, other)
 		}

@@ -14,6 +14,7 @@ import (
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // Features says what a driver promises beyond vector.Index.
@@ -98,9 +99,7 @@ func doc(at int64, id string, vectors ...[]float32) vector.Change {
 
 func (t *suite) apply(s scope.Scope, upTo int64, changes ...vector.Change) {
 	t.Helper()
-	if err := t.x.Apply(t.Context(), s, changes, upTo); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, t.x.Apply(t.Context(), s, changes, upTo))
 	at, err := t.x.Checkpoint(t.Context(), s)
 	if err != nil || at < upTo {
 		t.Fatalf("checkpoint %d after %d, error %v", at, upTo, err)
@@ -109,10 +108,7 @@ func (t *suite) apply(s scope.Scope, upTo int64, changes ...vector.Change) {
 
 func (t *suite) search(s scope.Scope, q vector.Query) vector.Result {
 	t.Helper()
-	r, err := t.x.Search(t.Context(), s, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(t.x.Search(t.Context(), s, q))(t)
 	return r
 }
 
@@ -234,10 +230,7 @@ func (t *suite) checkMoments(s scope.Scope, q vector.Query, n int) {
 	if len(r.Hits) != n {
 		t.Fatalf("%d hits, want %d", len(r.Hits), n)
 	}
-	scores, err := t.x.Score(t.Context(), s, q, append(ids(r), "absent"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	scores := must.Get(t.x.Score(t.Context(), s, q, append(ids(r), "absent")))(t)
 	sum, squares := 0.0, 0.0
 	for i, h := range r.Hits {
 		if scores[i] != h.Score {
@@ -282,10 +275,7 @@ func uncounted(t *suite) {
 	x.Put.Facets.Labels = []string{"x"}
 	t.apply(s, 3, x)
 	for _, filters := range [][]schemas.Filter{{q.Filter}, {q.Filter, schemas.MatchNone(), q.Filter}} {
-		with, err := t.x.SearchEach(t.Context(), s, q, filters)
-		if err != nil {
-			t.Fatal(err)
-		}
+		with := must.Get(t.x.SearchEach(t.Context(), s, q, filters))(t)
 		last := with[len(with)-1]
 		if diff := cmp.Diff([]string{"x", "b", "a"}, ids(last)); diff != "" {
 			t.Errorf("found (-want +got):\n%s", diff)

@@ -11,6 +11,7 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/schemas"
+	"satchel/test/must"
 )
 
 // Store folds changes of type C.
@@ -70,19 +71,14 @@ func Tenant(t interface {
 	Fatal(...any)
 }, name string) scope.Scope {
 	t.Helper()
-	s, err := scope.System(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(scope.System(name))(t)
 	return s
 }
 
 // Apply applies changes up to the last of them.
 func Apply[C any](t *testing.T, x Store[C], s scope.Scope, changes ...C) {
 	t.Helper()
-	if err := x.Apply(t.Context(), s, changes, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.Apply(t.Context(), s, changes, 0))
 }
 
 // Model applies drawn logs in drawn batches, which overlap, to the store and to the model that begin
@@ -92,32 +88,21 @@ func Model[C any](t *testing.T, x Store[C], logs *rapid.Generator[[]C], begin fu
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		s := Tenant(t, "model-"+string(rune('a'+n%26)))
-		if err := x.Reset(ctx, s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, x.Reset(ctx, s))
 		log := logs.Draw(t, "log")
 		apply, check := begin(s)
 		for rest := log; len(rest) > 0; {
 			k := rapid.IntRange(1, len(rest)).Draw(t, "batch")
 			from := len(log) - len(rest)
 			overlap := rapid.IntRange(0, from).Draw(t, "overlap")
-			if err := x.Apply(ctx, s, log[from-overlap:from+k], 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, x.Apply(ctx, s, log[from-overlap:from+k], 0))
 			apply(log[from : from+k])
 			rest = rest[k:]
 			check(t)
 		}
-		before, err := x.Digest(ctx, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := x.Reset(ctx, s); err != nil {
-			t.Fatal(err)
-		}
-		if err := x.Apply(ctx, s, log, 0); err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(x.Digest(ctx, s))(t)
+		must.Do(t, x.Reset(ctx, s))
+		must.Do(t, x.Apply(ctx, s, log, 0))
 		if after, err := x.Digest(ctx, s); err != nil || after != before {
 			t.Fatalf("a rebuild in one batch has another digest: %v", err)
 		}
