@@ -36,11 +36,7 @@ func Copy(ctx context.Context, from, to Driver, tenant string, progress Progress
 			progress(c.tree.size, c.source.Size)
 		}
 	}
-	var target Head
-	err := to.View(ctx, func(r Reader) (err error) {
-		target, err = headOf(r, tenant)
-		return err
-	})
+	target, err := view(ctx, to, func(r Reader) (Head, error) { return headOf(r, tenant) })
 	if err == nil && target != c.source {
 		err = &VerifyError{tenant, target.Size, "the copy has another head than the original"}
 	}

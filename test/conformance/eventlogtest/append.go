@@ -63,8 +63,7 @@ func testExisting(t *testing.T, open Open) {
 	l := newLog(t, open(t), func(c *eventlog.Config) { c.Keep = keep })
 	record := func(id string) []eventlog.Outcome {
 		t.Helper()
-		out := must.Get(l.Append(t.Context(), eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{draft("ghost", id, "x"), draft("ghost", id+"-2", "y")}}))(t)
-		return out
+		return must.Get(l.Append(t.Context(), eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{draft("ghost", id, "x"), draft("ghost", id+"-2", "y")}}))(t)
 	}
 	absent := []eventlog.Outcome{{Status: eventlog.Absent}, {Status: eventlog.Absent}}
 	if diff := cmp.Diff(absent, record("1")); diff != "" {

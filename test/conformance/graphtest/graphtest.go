@@ -54,8 +54,7 @@ func (f *fixture) walk(t *testing.T, w graph.Walk) []graph.Visit {
 	if w.Filter.IsNone() {
 		w.Filter = schemas.MatchAll()
 	}
-	got := must.Get(f.Walk(t.Context(), f.scope, w))(t)
-	return got
+	return must.Get(f.Walk(t.Context(), f.scope, w))(t)
 }
 
 // node returns a put of a node with links "rel>to".

@@ -49,8 +49,7 @@ func (f *fixture) apply(t *testing.T, changes ...items.Change) {
 
 func (f *fixture) get(t *testing.T, ids ...string) []schemas.Record {
 	t.Helper()
-	got := must.Get(f.Get(t.Context(), f.scope, ids))(t)
-	return got
+	return must.Get(f.Get(t.Context(), f.scope, ids))(t)
 }
 
 func put(position int64, r *schemas.Record) items.Change {

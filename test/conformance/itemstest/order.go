@@ -83,8 +83,7 @@ func testNovelty(t *testing.T, f *fixture) {
 	}
 	digest := func() [32]byte {
 		t.Helper()
-		d := must.Get(f.Digest(t.Context(), f.scope))(t)
-		return d
+		return must.Get(f.Digest(t.Context(), f.scope))(t)
 	}
 	f.apply(t, put(1, Record("a", "s", 0)), put(2, claimed), put(3, Record("b", "s", 2)),
 		items.Change{Position: 3, Novelty: map[string]float64{"a": 1, "claimed": .5, "unknown": .5}})

@@ -98,14 +98,12 @@ func (s *suite) apply(sc scope.Scope, changes []keyword.Change, upTo int64) {
 
 func (s *suite) checkpoint(sc scope.Scope) int64 {
 	s.Helper()
-	at := must.Get(s.x.Checkpoint(s.Context(), sc))(s)
-	return at
+	return must.Get(s.x.Checkpoint(s.Context(), sc))(s)
 }
 
 func (s *suite) digest(sc scope.Scope) [32]byte {
 	s.Helper()
-	d := must.Get(s.x.Digest(s.Context(), sc))(s)
-	return d
+	return must.Get(s.x.Digest(s.Context(), sc))(s)
 }
 
 // search returns what q finds in sc, having checked that it is in order and that Score

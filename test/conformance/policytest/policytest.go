@@ -43,8 +43,7 @@ func plainScope(t interface {
 	Fatal(...any)
 }, p scope.Principal, purpose string) scope.Scope {
 	t.Helper()
-	s := must.Get(scope.New("acme", p, purpose))(t)
-	return s
+	return must.Get(scope.New("acme", p, purpose))(t)
 }
 
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }

@@ -108,8 +108,7 @@ func (t *suite) apply(s scope.Scope, upTo int64, changes ...vector.Change) {
 
 func (t *suite) search(s scope.Scope, q vector.Query) vector.Result {
 	t.Helper()
-	r := must.Get(t.x.Search(t.Context(), s, q))(t)
-	return r
+	return must.Get(t.x.Search(t.Context(), s, q))(t)
 }
 
 func (t *suite) ask(v []float32, limit int) vector.Query {

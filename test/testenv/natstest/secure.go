@@ -79,18 +79,15 @@ func newKey(t testing.TB, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, 
 
 func publicOf(t testing.TB, pair nkeys.KeyPair) string {
 	t.Helper()
-	public := must.Get(pair.PublicKey())(t)
-	return public
+	return must.Get(pair.PublicKey())(t)
 }
 
 func seed(t testing.TB, pair nkeys.KeyPair) []byte {
 	t.Helper()
-	s := must.Get(pair.Seed())(t)
-	return s
+	return must.Get(pair.Seed())(t)
 }
 
 func signed(t testing.TB, claims jwt.Claims, by nkeys.KeyPair) string {
 	t.Helper()
-	token := must.Get(claims.Encode(by))(t)
-	return token
+	return must.Get(claims.Encode(by))(t)
 }

@@ -147,6 +147,5 @@ func SignJWT(t testing.TB, key jose.JSONWebKey, claims, header map[string]any) s
 	signer := must.Get(jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(key.Algorithm), Key: key}, options))(t)
 	payload := must.Get(json.Marshal(claims))(t)
 	signed := must.Get(signer.Sign(payload))(t)
-	token := must.Get(signed.CompactSerialize())(t)
-	return token
+	return must.Get(signed.CompactSerialize())(t)
 }

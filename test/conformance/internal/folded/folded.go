@@ -71,8 +71,7 @@ func Tenant(t interface {
 	Fatal(...any)
 }, name string) scope.Scope {
 	t.Helper()
-	s := must.Get(scope.System(name))(t)
-	return s
+	return must.Get(scope.System(name))(t)
 }
 
 // Apply applies changes up to the last of them.
