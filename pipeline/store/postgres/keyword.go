@@ -217,20 +217,17 @@ func (x *Keyword) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids
 	if err != nil {
 		return nil, wrapKeyword("score keywords", err)
 	}
-	defer rows.Close()
 	scores := make(map[string]float64, len(ids))
-	for rows.Next() {
-		var id string
-		var score float64
-		if err := rows.Scan(&id, &score); err != nil {
-			return nil, wrapKeyword("score keywords", err)
-		}
+	var id string
+	var score float64
+	_, err = pgx.ForEachRow(rows, []any{&id, &score}, func() error {
 		scores[id] = score
-	}
+		return nil
+	})
 	for i, id := range ids {
 		out[i] = scores[id]
 	}
-	return out, wrapKeyword("score keywords", rows.Err())
+	return out, wrapKeyword("score keywords", err)
 }
 
 // conditions are the filter of a query and what it excludes.
