@@ -2,7 +2,6 @@
 package graphtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -278,18 +277,9 @@ func testRemove(t *testing.T, f *fixture) {
 	folded.Same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), []graph.Visit{visit("c", 1, "b", schemas.RelPartOf, "c")})
 }
 
-// remains checks how many of the items the driver says that it holds. An erasure asks it.
 func (f *fixture) remains(t *testing.T, want int, ids ...string) {
 	t.Helper()
-	d, ok := f.driver.(interface {
-		Remaining(ctx context.Context, tenant string, ids []string) (int, error)
-	})
-	if !ok {
-		t.Fatal("the driver does not count what an erasure has left")
-	}
-	if got, err := d.Remaining(t.Context(), f.scope.Tenant(), ids); err != nil || got != want {
-		t.Errorf("%d of %v remain, want %d: %v", got, ids, want, err)
-	}
+	folded.Remains(t, f.driver, f.scope.Tenant(), want, ids...)
 }
 
 func testBetween(t *testing.T, f *fixture) {
@@ -314,14 +304,7 @@ func testDistances(t *testing.T, f *fixture) {
 
 func testReplay(t *testing.T, f *fixture) {
 	log := []graph.Change{mention(1, "a", "x"), add(2, "a", link(schemas.RelFollows, "b")), node(3, "b"), mention(4, "a", "y")}
-	f.apply(t, log...)
-	before := must.Get(f.Digest(t.Context(), f.scope))(t)
-	for i := range log {
-		f.apply(t, log[i:]...)
-	}
-	if after, err := f.Digest(t.Context(), f.scope); err != nil || after != before {
-		t.Errorf("a replay changed the digest: %v", err)
-	}
+	folded.Replay(t, f.Graph, f.scope, log)
 	must.Do(t, f.Apply(t.Context(), f.scope, nil, 9))
 	f.apply(t, node(9, "late", link(schemas.RelFollows, "a")))
 	folded.Same(t, f.walk(t, graph.Walk{From: []string{"late"}}), []graph.Visit{})
@@ -372,10 +355,7 @@ func testReset(t *testing.T, f *fixture) {
 	f.apply(t, node(1, "a"), node(2, "b", link(schemas.RelFollows, "a")))
 	must.Do(t, f.Reset(t.Context(), f.scope))
 	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}}), []graph.Visit{})
-	at, err := f.Checkpoint(t.Context(), f.scope)
-	if got, derr := f.Digest(t.Context(), f.scope); err != nil || derr != nil || at != 0 || got != empty {
-		t.Errorf("after a reset: checkpoint %d, %v %v", at, err, derr)
-	}
+	folded.At(t, f.Graph, f.scope, 0, empty)
 	f.apply(t, node(1, "a"), node(2, "b", link(schemas.RelFollows, "a")))
 	if n := len(f.walk(t, graph.Walk{From: []string{"a"}})); n != 1 {
 		t.Error("nothing is there after a rebuild")

@@ -128,14 +128,7 @@ func testErase(t *testing.T, f *fixture) {
 
 func testReplay(t *testing.T, f *fixture) {
 	log := []items.Change{put(1, Record("a", "s", 0)), {Position: 2, Accessed: []string{"a"}, At: epoch()}, put(3, Record("b", "s", 1))}
-	f.apply(t, log...)
-	before := must.Get(f.Digest(t.Context(), f.scope))(t)
-	for i := range log {
-		f.apply(t, log[i:]...)
-	}
-	if after, err := f.Digest(t.Context(), f.scope); err != nil || after != before {
-		t.Errorf("a replay changed the digest: %v", err)
-	}
+	folded.Replay(t, f.Items, f.scope, log)
 	must.Do(t, f.Apply(t.Context(), f.scope, nil, 9))
 	f.apply(t, put(9, Record("late", "s", 0)))
 	if at, err := f.Checkpoint(t.Context(), f.scope); err != nil || at != 9 || len(f.get(t, "late")) != 0 {
@@ -202,10 +195,7 @@ func testReset(t *testing.T, f *fixture) {
 	must.Do(t, f.Reset(t.Context(), f.scope))
 	stats := must.Get(f.Stats(t.Context(), f.scope))(t)
 	folded.Same(t, stats, items.Stats{})
-	at, err := f.Checkpoint(t.Context(), f.scope)
-	if got, derr := f.Digest(t.Context(), f.scope); err != nil || derr != nil || at != 0 || got != empty {
-		t.Errorf("after a reset: checkpoint %d, %v %v", at, err, derr)
-	}
+	folded.At(t, f.Items, f.scope, 0, empty)
 	f.apply(t, put(1, Record("a", "s", 0)))
 	if got := f.get(t, "a"); len(got) != 1 {
 		t.Error("nothing is there after a rebuild")

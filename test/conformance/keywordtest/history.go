@@ -1,10 +1,8 @@
 package keywordtest
 
 import (
-	"context"
 	"fmt"
 
-	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
 	"satchel/test/conformance/internal/folded"
 	"satchel/test/must"
@@ -91,18 +89,9 @@ func replace(s *suite) {
 	s.finds(s.s, "united", "b")
 }
 
-// remains checks how many of the items the index says that it holds. An erasure asks it.
 func (s *suite) remains(want int, ids ...string) {
 	s.Helper()
-	x, ok := s.x.(interface {
-		Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error)
-	})
-	if !ok {
-		s.Fatal("the index does not count what an erasure has left")
-	}
-	if got, err := x.Remaining(s.Context(), s.s, ids); err != nil || got != want {
-		s.Errorf("%d of %v remain, want %d: %v", got, ids, want, err)
-	}
+	folded.Remains(s.T, s.x, s.s, want, ids...)
 }
 
 // digest checks that only what is in the index counts, not how it came there.

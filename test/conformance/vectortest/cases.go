@@ -1,7 +1,6 @@
 package vectortest
 
 import (
-	"context"
 	"sync"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +8,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
 	"satchel/test/must"
 )
 
@@ -109,18 +109,9 @@ func removeAtOnce(t *suite) {
 	t.wantIDs(t.search(s, t.ask(t.unit(1), 10)), "a") // it came later
 }
 
-// remains checks how many of the items the driver says that it holds. An erasure asks it.
 func (t *suite) remains(s scope.Scope, want int, ids ...string) {
 	t.Helper()
-	d, ok := t.d.(interface {
-		Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error)
-	})
-	if !ok {
-		t.Fatal("the driver does not count what an erasure has left")
-	}
-	if got, err := d.Remaining(t.Context(), s, ids); err != nil || got != want {
-		t.Errorf("%d of %v remain, want %d: %v", got, ids, want, err)
-	}
+	folded.Remains(t.T, t.d, s, want, ids...)
 }
 
 func tenants(t *suite) {

@@ -17,6 +17,7 @@ import (
 // Store folds changes of type C.
 type Store[C any] interface {
 	Apply(ctx context.Context, s scope.Scope, changes []C, upTo int64) error
+	Checkpoint(ctx context.Context, s scope.Scope) (int64, error)
 	Digest(ctx context.Context, s scope.Scope) ([32]byte, error)
 	Reset(ctx context.Context, s scope.Scope) error
 }
@@ -78,6 +79,40 @@ func Tenant(t interface {
 func Apply[C any](t *testing.T, x Store[C], s scope.Scope, changes ...C) {
 	t.Helper()
 	must.Do(t, x.Apply(t.Context(), s, changes, 0))
+}
+
+// Replay applies a log and then every end of it again, which changes nothing.
+func Replay[C any](t *testing.T, x Store[C], s scope.Scope, log []C) {
+	t.Helper()
+	Apply(t, x, s, log...)
+	before := must.Get(x.Digest(t.Context(), s))(t)
+	for i := range log {
+		Apply(t, x, s, log[i:]...)
+	}
+	At(t, x, s, int64(len(log)), before)
+}
+
+// At checks a store's checkpoint and digest.
+func At[C any](t *testing.T, x Store[C], s scope.Scope, checkpoint int64, digest [32]byte) {
+	t.Helper()
+	at := must.Get(x.Checkpoint(t.Context(), s))(t)
+	if got := must.Get(x.Digest(t.Context(), s))(t); at != checkpoint || got != digest {
+		t.Errorf("checkpoint %d, want %d; the digest is the same: %v", at, checkpoint, got == digest)
+	}
+}
+
+// Remains checks how many of the items a driver says that it holds of a tenant. An erasure asks it.
+func Remains[S any](t *testing.T, driver any, of S, want int, ids ...string) {
+	t.Helper()
+	d, ok := driver.(interface {
+		Remaining(ctx context.Context, of S, ids []string) (int, error)
+	})
+	if !ok {
+		t.Fatal("the driver does not count what an erasure has left")
+	}
+	if got, err := d.Remaining(t.Context(), of, ids); err != nil || got != want {
+		t.Errorf("%d of %v remain, want %d: %v", got, ids, want, err)
+	}
 }
 
 // Model applies drawn logs in drawn batches, which overlap, to the store and to the model that begin
