@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"satchel/test/must"
 )
 
 // Authority signs the certificates of one test's servers and clients.
@@ -25,7 +27,7 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority returns an authority that nobody else trusts.
+// NewAuthority returns an authority that no one else trusts.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{dir: t.TempDir()}
@@ -37,35 +39,22 @@ func NewAuthority(t testing.TB) *Authority {
 	a.cert = certificate("authority")
 	a.cert.IsCA, a.cert.BasicConstraintsValid, a.cert.KeyUsage = true, true, x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
-	if err := errors.Join(err, writePEM(a.File, "CERTIFICATE", der)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, writePEM(a.File, "CERTIFICATE", der)))
 	return a
 }
 
 // Issue returns the paths of a certificate for 127.0.0.1 and of its key.
 func (a *Authority) Issue(t testing.TB, name string) (cert, key string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	of := certificate(name)
 	of.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
 	of.KeyUsage = x509.KeyUsageDigitalSignature
 	of.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	der, err := x509.CreateCertificate(rand.Reader, of, a.cert, private.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, of, a.cert, private.Public(), a.key))(t)
+	secret := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	cert, key = filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+".key")
-	if err := errors.Join(writePEM(cert, "CERTIFICATE", der), writePEM(key, "PRIVATE KEY", secret)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(writePEM(cert, "CERTIFICATE", der), writePEM(key, "PRIVATE KEY", secret)))
 	return cert, key
 }
 

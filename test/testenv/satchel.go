@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"satchel/test/must"
 )
 
 // Build builds programs of this module, such as "./cmd/satchel", into dir. root is the module's folder.
@@ -38,10 +40,7 @@ var upLine = regexp.MustCompile(`NATS (nats://\S+), health http://(\S+)/readyz`)
 // it has no sentence encoder, which changes scores while it encodes.
 func Up(t testing.TB, binary, dir string, args ...string) *Satchel {
 	t.Helper()
-	s, err := Start(binary, dir, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Start(binary, dir, args...))(t)
 	t.Cleanup(s.Stop)
 	return s
 }
@@ -112,13 +111,8 @@ func (s *Satchel) Must(t testing.TB, args ...string) string {
 func (s *Satchel) Gateway(t testing.TB, args ...string) (string, *os.Process) {
 	t.Helper()
 	cmd := exec.Command(s.Binary, append([]string{"gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0"}, args...)...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended by itself
 		_ = cmd.Wait()

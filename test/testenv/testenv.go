@@ -19,7 +19,7 @@ import (
 
 var givenPorts sync.Map
 
-// FreePort returns a port of 127.0.0.1 that nobody listens on, each time another one. It is
+// FreePort returns a port of 127.0.0.1 that no one listens on, each time another one. It is
 // below those that a system gives to outgoing connections: none of them takes it while a
 // server that listens there is down.
 func FreePort() (int, error) {

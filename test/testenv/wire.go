@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"satchel/test/must"
 )
 
 // Wire is the network between a client and a real server: it forwards TCP connections and
@@ -36,10 +38,7 @@ type link struct {
 // ends.
 func StartWire(t testing.TB, target string) *Wire {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	w := &Wire{Address: l.Addr().String(), t: t, target: target, listener: l, links: map[*link]bool{}}
 	w.done.Go(w.accept)
 	t.Cleanup(func() {

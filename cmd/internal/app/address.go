@@ -104,7 +104,7 @@ func (a *App) HTTPAddress() string {
 // the file away again.
 func (a *App) ShowAddress(file, url string) (hide func() error, err error) {
 	path := a.Path(file)
-	err = files.WriteUnsynced(path, func(w io.Writer) error { // not through a link that somebody left there
+	err = files.WriteUnsynced(path, func(w io.Writer) error { // not through a link that someone left there
 		_, err := io.WriteString(w, url+"\n")
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 	"satchel/worker/service"
 )
 
-// handleArtifact streams the artifact of the handle in the path to whoever holds it. A
+// handleArtifact streams the artifact of the handle in the path to a client that holds it. A
 // browser is told to keep it as a file and to run nothing of it. What breaks on the way
 // breaks the connection, so that no half passes for a whole.
 func (n *Node) handleArtifact(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +57,7 @@ func (n *Node) handleArtifact(w http.ResponseWriter, r *http.Request) {
 // safeType is the media type when it is a plain one, else that of bytes.
 func safeType(mediaType string) string {
 	base, _, err := mime.ParseMediaType(mediaType)
-	if err != nil || strings.Contains(base, "html") || strings.Contains(base, "svg") || strings.Contains(base, "xml") {
+	if err != nil || slices.ContainsFunc([]string{"html", "svg", "xml"}, func(active string) bool { return strings.Contains(base, active) }) {
 		return "application/octet-stream"
 	}
 	return base

@@ -57,7 +57,7 @@ func (a *App) ReadArtifacts(ctx context.Context) (_ ArtifactReader, done func() 
 }
 
 // OpenStreams takes the data folder and opens its streams, or those of the NATS that is named, where
-// nobody else reaches them. The caller must stop the node.
+// no one else reaches them. The caller must stop the node.
 func (a *App) OpenStreams(ctx context.Context) (*Node, js.JetStream, error) {
 	n := &Node{Draining: make(chan struct{}), Done: make(chan error, 1)}
 	err := a.OpenTransport(ctx, n, NodeOptions{NoListen: true}, a.Logger(a.Err))

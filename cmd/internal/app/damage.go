@@ -17,7 +17,7 @@ import (
 	"satchel/worker/projection"
 )
 
-// damage is an index that was found damaged and is made anew from the log.
+// damage is an index that was found damaged and is made again from the log.
 type damage struct {
 	Index  string    `json:"index"`
 	Tenant string    `json:"tenant,omitempty"` // ""; all of them
@@ -143,7 +143,7 @@ func mendOne(ctx context.Context, one *damage, p *projection.Projector, tenants 
 }
 
 // snapshotDamage is told why a snapshot of an index could not be read or written. One that is
-// damaged is made anew.
+// damaged is made again.
 func (d *damages) snapshotDamage(index string) func(tenant string, err error) {
 	return func(tenant string, err error) {
 		if errors.Is(err, memory.ErrDamaged) {
@@ -155,7 +155,7 @@ func (d *damages) snapshotDamage(index string) func(tenant string, err error) {
 }
 
 // damagedError says that a file that is open turned out to be damaged: the process starts its
-// parts anew without it.
+// parts again without it.
 type damagedError struct {
 	index, path string
 	cause       error
@@ -183,7 +183,7 @@ func removeDB(path string) error {
 	return nil
 }
 
-// openIndex opens a file that can be made anew from the log. One that is damaged is removed
+// openIndex opens a file that can be made again from the log. One that is damaged is removed
 // first, and what shows as damaged later is told. Without stores it is only looked at.
 func openIndex[T any](s *Stores, path string, corrupt error, open func(onCorrupt func(error)) (T, error)) (T, error) {
 	if s == nil {

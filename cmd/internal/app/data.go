@@ -90,7 +90,7 @@ func (a *App) Tenants(ctx context.Context, log *eventlog.Log) ([]string, error) 
 	return slices.Compact(list), nil
 }
 
-// keptEmpty reports whether a kept head is that of an empty log: somebody asked for the
+// keptEmpty reports whether a kept head is that of an empty log: someone asked for the
 // head of a tenant that has written nothing.
 func (a *App) keptEmpty(name string) bool {
 	raw, err := os.ReadFile(a.Path("heads", name))

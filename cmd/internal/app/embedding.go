@@ -67,7 +67,7 @@ type VectorTarget struct {
 	kept  kept
 }
 
-// embedding is the side that serves and, while everything is embedded anew, the one that
+// embedding is the side that serves and, while everything is embedded again, the one that
 // is being filled. Single words are always the table's: they are compared with each other
 // only. Its model changes once, when adopt is called; see servingIndex.
 type embedding struct {

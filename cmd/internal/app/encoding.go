@@ -138,7 +138,7 @@ func (e *embedding) Questions(context.Context, scope.Scope) model.QuestionForm {
 	return e.now.Load().Questions
 }
 
-// change waits until nobody else changes a tenant's vectors of the encoder.
+// change waits until no one else changes a tenant's vectors of the encoder.
 func (e *encoding) change(s scope.Scope) (done func()) {
 	m, _ := e.changing.LoadOrStore(s.Tenant(), new(sync.Mutex))
 	m.(*sync.Mutex).Lock()
@@ -178,7 +178,7 @@ func (e *encoding) outdate(ctx context.Context, s scope.Scope, changes []vector.
 		byPosition[at] = append(byPosition[at], id)
 	}
 	for at, ids := range byPosition {
-		if err := e.index.Remove(ctx, s, ids, at-1); err != nil && !errors.Is(err, memory.ErrVectorLost) { // which begins anew
+		if err := e.index.Remove(ctx, s, ids, at-1); err != nil && !errors.Is(err, memory.ErrVectorLost) { // which begins again
 			return err
 		}
 	}

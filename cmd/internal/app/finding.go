@@ -8,7 +8,7 @@ type Finding struct {
 	Detail string `json:"detail"`
 }
 
-// Mark is OK, NO or what else stands before a finding.
+// Mark is OK, NO or what else is before a finding.
 func (f *Finding) Mark() string {
 	switch {
 	case !f.OK:

@@ -65,7 +65,7 @@ func (l *limited) expire(now time.Time) {
 
 // atLimit is a principal that is at a limit.
 type atLimit struct {
-	Principal string `json:"principal"` // tenant:id; ~ and a number of those that nobody vouches for
+	Principal string `json:"principal"` // tenant:id; ~ and a number of those that no one vouches for
 	Limit     string `json:"limit"`
 	Refused   int    `json:"refused,omitempty"`   // requests, without a minute's pause between two
 	Endpoints string `json:"endpoints,omitempty"` // of them

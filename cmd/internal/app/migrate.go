@@ -29,7 +29,7 @@ func TenantsOf(ctx context.Context, d eventlog.Driver) (tenants []string, err er
 	return tenants, err
 }
 
-// MovedFile stands in a folder whose log was migrated, so that the old log is not
+// MovedFile is in a folder whose log was migrated, so that the old log is not
 // continued beside the new one.
 const MovedFile = "log.moved"
 
@@ -59,7 +59,7 @@ func (a *App) checkMigration(ctx context.Context, driver eventlog.Driver) error 
 }
 
 // checkMoved refuses a database that holds less than the log of the folder that was migrated:
-// somebody went on with the folder's log, and migrate brings the rest over.
+// someone went on with the folder's log, and migrate brings the rest over.
 func (a *App) checkMoved(ctx context.Context, driver eventlog.Driver) error {
 	if a.Migrating || a.LogInFolder() {
 		return nil

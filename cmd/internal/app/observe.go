@@ -83,7 +83,7 @@ func (a *App) openTelemetry(ctx context.Context, logger *slog.Logger) (*telemetr
 // variables that OpenTelemetry has for them.
 func (t *telemetry) export(ctx context.Context, who *resource.Resource, endpoint string) error {
 	base, err := url.Parse(endpoint)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+	if err != nil || base.Host == "" || !slices.Contains([]string{"http", "https"}, base.Scheme) {
 		return config.Usagef("OTEL_EXPORTER_OTLP_ENDPOINT: %q is no http or https URL", config.Mask(endpoint))
 	}
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(base.JoinPath("v1", "traces").String()))

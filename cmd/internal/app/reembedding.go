@@ -44,7 +44,7 @@ func (a *App) readServing() (*servingModel, error) {
 	}
 	var m servingModel
 	if json.Unmarshal(raw, &m) != nil || m.Model == "" || filepath.Base(m.Folder) != m.Folder {
-		return nil, nil // a projection's note: without it everything is embedded anew
+		return nil, nil // a projection's note: without it everything is embedded again
 	}
 	return &m, nil
 }
@@ -110,7 +110,7 @@ func (a *App) openSides(ctx context.Context, s *Stores, bytes int64, logger *slo
 			every = 1000 // what is lost costs more than with the table
 			told = func(tenant string, err error) {
 				logger.Warn("the encoder's vectors", "tenant", tenant, "error", err)
-				if errors.Is(err, memory.ErrDamaged) { // the table serves, until they are made anew
+				if errors.Is(err, memory.ErrDamaged) { // the table serves, until they are made again
 					e.reindexer.LookAgain()
 				}
 			}

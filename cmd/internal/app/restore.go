@@ -11,7 +11,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 )
 
-// RestoreFile stands in a data folder whose log is not yet whole, and restoreMark in a database.
+// RestoreFile is in a data folder whose log is not yet whole, and restoreMark in a database.
 const (
 	RestoreFile  = "restore.unfinished"
 	restoreMark  = "restore"
@@ -122,7 +122,7 @@ func (a *App) clearRestored() error {
 }
 
 // EndRestore marks the log as whole. Of a restore that failed it removes what it made in the data folder.
-// The mark then stays where artifacts were restored, and in a database: the next restore begins anew there.
+// The mark then stays where artifacts were restored, and in a database: the next restore begins again there.
 func (a *App) EndRestore(ctx context.Context, driver eventlog.Driver, failed error) error {
 	switch {
 	case !a.LogInFolder() && failed == nil:

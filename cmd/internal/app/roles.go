@@ -112,7 +112,7 @@ func roleEndpoints(v *service.Service, runner *roles.Runner, played []string, co
 	return list
 }
 
-// natsRole asks whoever has subscribed to a role's subject.
+// natsRole asks the process that has subscribed to a role's subject.
 type natsRole struct{ nc *nats.Conn }
 
 // Execute sends the request in the name of the run's principal.

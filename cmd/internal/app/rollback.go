@@ -49,7 +49,7 @@ func (a *App) refuseRolledBack(ctx context.Context, log *eventlog.Log) error {
 	return nil
 }
 
-// RebuildIndexes makes a tenant's indexes anew from its log.
+// RebuildIndexes makes a tenant's indexes again from its log.
 func (a *App) RebuildIndexes(ctx context.Context, s *Stores, sc scope.Scope) error {
 	bar := a.Progress("rebuilding " + sc.Tenant())
 	defer bar.End()

@@ -109,7 +109,8 @@ func writeJSON(w http.ResponseWriter, what any) {
 // ReadStatus asks the process that listens on HTTPAddress.
 func (a *App) ReadStatus(ctx context.Context) (status, error) {
 	var s status
-	if a.NATSURL == "" && a.HTTPAddr == HTTPAddr && !a.HTTPGiven && !a.HasServer() {
+	usual := a.HTTPAddr == HTTPAddr && !a.HTTPGiven
+	if usual && a.NATSURL == "" && !a.HasServer() {
 		return s, errors.New("no process has the data folder open") // one at the usual address has another
 	}
 	address := a.HTTPAddress()

@@ -19,7 +19,7 @@ func Version() string {
 	return cmp.Or(releaseVersion, "(devel)")
 }
 
-// Revision is the commit that the program was built from, "" where nobody knows.
+// Revision is the commit that the program was built from, "" where no one knows.
 func Revision() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -72,7 +72,7 @@ func (s *Stores) Close() error {
 func (s *Stores) tellLate(damaged *damagedError) {
 	select {
 	case s.late <- damaged:
-	default: // another is, and the process starts its parts anew already
+	default: // another is, and the process starts its parts again already
 	}
 }
 

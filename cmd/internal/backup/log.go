@@ -101,7 +101,7 @@ func (t *tenantLog) tell(rows []eventlog.Row) {
 	}
 }
 
-// rewrite writes the segments anew of which content was erased.
+// rewrite writes the segments again of which content was erased.
 func (t *tenantLog) rewrite(ctx context.Context) (err error) {
 	lacking := make([]int, len(t.segments))
 	at := 0

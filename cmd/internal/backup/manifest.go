@@ -52,7 +52,7 @@ type File struct {
 	Erased int // entries of a segment without content or attachment
 }
 
-// name is the folder of the files that every backup writes anew.
+// name is the folder of the files that every backup writes again.
 func (m *Manifest) name() string { return "at-" + m.Made.UTC().Format("20060102T150405.000Z") }
 
 // head returns the head of a tenant, the zero one for a tenant that the backup does not have.
@@ -138,7 +138,7 @@ func (m *Manifest) addHead(fields []string) error {
 	size, err := strconv.ParseInt(fields[1], 10, 64)
 	root, hexErr := hex.DecodeString(fields[2])
 	h := eventlog.Head{Tenant: fields[0], Size: size}
-	if err != nil || hexErr != nil || len(root) != len(h.Root) || size < 1 {
+	if errors.Join(err, hexErr) != nil || len(root) != len(h.Root) || size < 1 {
 		return errors.New("it is no head")
 	}
 	copy(h.Root[:], root)

@@ -102,7 +102,7 @@ type Target struct {
 	// restore fails.
 	Confirm  func(ctx context.Context, head eventlog.Head) error
 	Logger   *slog.Logger
-	Progress func(what string, done, total int64) // nil tells nobody
+	Progress func(what string, done, total int64) // nil tells no one
 }
 
 // Restored says what was restored of a tenant.
@@ -252,7 +252,8 @@ func (b *Backup) knownHeads(ctx context.Context, t Target) ([]Restored, error) {
 	largest, signed := map[string]eventlog.Head{}, map[string][]byte{}
 	for _, dir := range []string{b.HeadsDir(), filepath.Join(t.Dir, "heads"), t.Heads} {
 		files, err := os.ReadDir(dir)
-		if err != nil && (!errors.Is(err, fs.ErrNotExist) || dir == t.Heads && dir != "") {
+		missing := errors.Is(err, fs.ErrNotExist) && (dir == "" || dir != t.Heads)
+		if err != nil && !missing {
 			return nil, fmt.Errorf("read known heads: %w", err)
 		}
 		for _, f := range files {

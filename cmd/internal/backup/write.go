@@ -55,7 +55,7 @@ type Options struct {
 	Clock func() time.Time
 	// Rows is how many entries a segment has at most; 0 is 10,000.
 	Rows int64
-	// Progress is told now and then what is done, and how far; nil tells nobody.
+	// Progress is told now and then what is done, and how far; nil tells no one.
 	Progress func(what string, done, total int64)
 }
 
@@ -398,7 +398,9 @@ func prune(dir string, m *Manifest) error {
 		return fmt.Errorf("prune backup: %w", err)
 	}
 	for _, top := range entries {
-		if top.Name() != "log" && top.Name() != "artifacts" && !strings.HasPrefix(top.Name(), "at-") && !strings.HasSuffix(top.Name(), ".tmp") {
+		switch name := top.Name(); {
+		case name == "log", name == "artifacts", strings.HasPrefix(name, "at-"), strings.HasSuffix(name, ".tmp"):
+		default:
 			continue
 		}
 		err := filepath.WalkDir(filepath.Join(dir, top.Name()), func(p string, d fs.DirEntry, err error) error {

@@ -2,7 +2,7 @@
 // no pointers, so that a garbage collection takes no longer for a hundred thousand of them than
 // for one; a request that meets a long collection is slow.
 //
-// It promises that its bytes stay within the given bound, that nobody gets what was put under
+// It promises that its bytes stay within the given bound, that no one gets what was put under
 // another tenant or id, and that what is deleted is wiped. What was put first goes first.
 // Any package may import it.
 

@@ -44,7 +44,7 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 type Lock struct{ file *os.File }
 
 // TakeLock locks the folder dir, which must be there, and notes in it that this process has
-// held it since now. When somebody else holds it, be it in this process, the error is a
+// held it since now. When someone else holds it, be it in this process, the error is a
 // *HeldError. The caller MUST call Release.
 func TakeLock(dir string, now time.Time) (*Lock, error) {
 	path := filepath.Join(dir, name)

@@ -10,7 +10,7 @@ import (
 // Start starts f on a goroutine of its own. The caller MUST call join before it uses what f
 // makes and before it returns; join returns f's error when f has returned, however often it
 // is called. If f has not begun by then, because every processor is busy, join runs it:
-// nobody waits for a goroutine that waits for its turn. When f panicked, the error is a *Panic.
+// no one waits for a goroutine that waits for its turn. When f panicked, the error is a *Panic.
 func Start(f func() error) (join func() error) {
 	var begun atomic.Bool
 	var err error

@@ -1,6 +1,6 @@
 // Package sqlitefile owns what Satchel's SQLite files with a write-ahead log (WAL) have in
 // common, whatever their tables: that they are their owner's alone, that those which can be
-// made anew do not wait for the disk, and that what is deleted is in no file any more.
+// made again do not wait for the disk, and that what is deleted is in no file any more.
 // Drivers may import it.
 package sqlitefile
 
@@ -34,7 +34,7 @@ func Create(path string) error {
 	return f.Close()
 }
 
-// DSN returns what the driver opens a file by that can be made anew. A power cut may cost
+// DSN returns what the driver opens a file by that can be made again. A power cut may cost
 // its last transactions, never a torn one (synchronous NORMAL); deleted rows are
 // overwritten (secure_delete). options are further ones of the driver, "a=b&c=d".
 func DSN(path, options string) string {

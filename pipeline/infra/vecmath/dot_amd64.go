@@ -16,7 +16,7 @@ func dotVNNI(query *int16, rows *int8, dims, n int, out *int32)
 // len(query) numbers; Lane-sized rows go four at a time where the processor can.
 func Rows(query []int16, rows []int8, out []int32) {
 	n := len(out)
-	if !cpu.X86.HasAVX2 || n == 0 || len(query)%Lane != 0 || len(query) == 0 {
+	if !cpu.X86.HasAVX2 || n*len(query) == 0 || len(query)%Lane != 0 {
 		dotGeneric(query, rows, out)
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// plan is one attempt at a group's transaction. It is made anew for every attempt.
+// plan is one attempt at a group's transaction. It is made again for every attempt.
 type plan struct {
 	log       *Log
 	tx        Tx

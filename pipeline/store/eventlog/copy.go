@@ -19,7 +19,7 @@ const copyStep = 500
 // hashes, contents with their salts, attachments, and what was erased as erased. Every
 // entry is checked on the way, and the copy ends with the original's head. It goes on
 // where an earlier Copy was interrupted; a target that holds anything else is ErrDiffers,
-// and nothing is written to it. Nobody may append to either meanwhile.
+// and nothing is written to it. No one may append to either meanwhile.
 func Copy(ctx context.Context, from, to Driver, tenant string, progress Progress) (Head, error) {
 	c := &copying{from: from, to: to, tenant: tenant}
 	if err := c.begin(ctx); err != nil {
@@ -36,11 +36,7 @@ func Copy(ctx context.Context, from, to Driver, tenant string, progress Progress
 			progress(c.tree.size, c.source.Size)
 		}
 	}
-	var target Head
-	err := to.View(ctx, func(r Reader) (err error) {
-		target, err = headOf(r, tenant)
-		return err
-	})
+	target, err := view(ctx, to, func(r Reader) (Head, error) { return headOf(r, tenant) })
 	if err == nil && target != c.source {
 		err = &VerifyError{tenant, target.Size, "the copy has another head than the original"}
 	}
@@ -204,7 +200,7 @@ func Mark(ctx context.Context, d Driver, name, word string) error {
 	})
 }
 
-// Claim sets a word under a name unless one stands there, and returns the one that stands
+// Claim sets a word under a name unless one is there, and returns the one that is kept
 // there then: of any number that claim at the same time one has its own returned.
 func Claim(ctx context.Context, d Driver, name, word string) (holder string, err error) {
 	err = d.Update(ctx, nil, func(tx Tx) error {

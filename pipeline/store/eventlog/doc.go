@@ -16,7 +16,7 @@
 //   - Every read recomputes the leaf and the commitment of what it returns. A flipped
 //     bit is a [*VerifyError], never a silently different entry.
 //   - Content can be erased while the tree stays whole: the leaf covers a salted
-//     commitment, content and salt stand apart.
+//     commitment, content and salt are apart.
 //
 // # Leaf preimage
 //

@@ -17,7 +17,7 @@ var (
 	ErrOvertaken = errors.New("overtaken: the log has grown by what this depends on")
 	// ErrNotFound: no such position, event or checkpoint.
 	ErrNotFound = errors.New("not found")
-	// ErrErased: the entry stands in the log, its content was erased.
+	// ErrErased: the entry is in the log, its content was erased.
 	ErrErased = errors.New("content was erased")
 	// ErrCorrupt: the file or a row is damaged. Errors that wrap it name what.
 	ErrCorrupt = errors.New("event log is damaged")
@@ -47,7 +47,7 @@ type Draft struct {
 	Data       []byte            // of an agent's event, byte for byte; of Satchel's own, ids, figures and hashes alone
 	Item       Derived           // instead of Data: a summary, whose derived_from links name its refs
 	Extensions map[string]string // CloudEvent extensions and dataschema, datacontenttype
-	Attachment Derived           // erasable bytes beside the data (a pack's stored result); its SHA-256 must stand in Data
+	Attachment Derived           // erasable bytes beside the data (a pack's stored result); its SHA-256 must be in Data
 }
 
 // Status is what became of a draft.
@@ -147,7 +147,7 @@ type Appender interface {
 	// Append commits the batch durably in one transaction and returns an outcome a
 	// draft, in order. Concurrent calls share a transaction (group commit).
 	Append(ctx context.Context, b Batch) ([]Outcome, error)
-	// Salt draws the salt of hashes that the data of an entry names. It MUST stand beside what
+	// Salt draws the salt of hashes that the data of an entry names. It MUST be beside what
 	// is hashed alone, so that an erasure takes it away.
 	Salt() ([32]byte, error)
 }

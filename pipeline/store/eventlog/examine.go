@@ -82,11 +82,7 @@ func (l *Log) Examine(ctx context.Context) error {
 }
 
 func (l *Log) examine(ctx context.Context, tenant string) error {
-	var head Head
-	err := l.driver.View(ctx, func(r Reader) (err error) {
-		head, err = headOf(r, tenant)
-		return err
-	})
+	head, err := view(ctx, l.driver, func(r Reader) (Head, error) { return headOf(r, tenant) })
 	if err != nil {
 		return err
 	}

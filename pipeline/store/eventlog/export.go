@@ -96,7 +96,7 @@ type Import struct {
 	buf    []byte
 }
 
-// NewImport returns an Import of a tenant's log into a database. Nobody else may write to it meanwhile.
+// NewImport returns an Import of a tenant's log into a database. No one else may write to it meanwhile.
 func NewImport(to Driver, tenant string) *Import { return &Import{to: to, tenant: tenant} }
 
 // Add appends entries as Export gave them, the first at position 1, byte for byte. It returns a

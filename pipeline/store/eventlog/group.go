@@ -34,7 +34,7 @@ type erasure struct {
 }
 
 // Unless is a condition of an erasure: it fails with ErrOvertaken when the log has an entry of Type
-// about Subject behind the position After. With Fence, and no Type, it fails when somebody has taken a
+// about Subject behind the position After. With Fence, and no Type, it fails when someone has taken a
 // higher fence of the checkpoint that is named as Subject.
 type Unless struct {
 	Subject, Type string
@@ -45,7 +45,7 @@ type Unless struct {
 // Append commits b durably, all or nothing, and returns what became of each draft, in
 // order. Callers that wait at the same time share a transaction: while one commits, the
 // others queue, and the first of them commits the whole queue; a lone caller waits for
-// nobody. An error concerns b alone: ErrFenced, ErrInvalid, ErrFull and ErrCorrupt mean
+// no one. An error concerns b alone: ErrFenced, ErrInvalid, ErrFull and ErrCorrupt mean
 // that nothing of it was written; it is ErrCorrupt for a tenant whose log Examine found
 // damaged. ctx is honoured until the commit begins.
 //
@@ -174,7 +174,8 @@ func (l *Log) commitGroup(ctx context.Context, group []*request) {
 	if err == nil {
 		return
 	}
-	if len(group) == 1 || errors.Is(err, ErrFull) || errors.Is(err, ErrClosed) || errors.Is(err, ErrUnavailable) {
+	switch {
+	case len(group) == 1, errors.Is(err, ErrFull), errors.Is(err, ErrClosed), errors.Is(err, ErrUnavailable):
 		for _, r := range group {
 			r.err, r.outcomes = err, nil
 		}

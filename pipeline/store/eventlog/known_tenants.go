@@ -37,11 +37,7 @@ func (l *Log) exists(ctx context.Context, tenant string) (bool, error) {
 	if l.known.has(tenant) {
 		return true, nil
 	}
-	var head Head
-	err := l.driver.View(ctx, func(r Reader) (err error) {
-		head, err = r.Head(tenant)
-		return err
-	})
+	head, err := view(ctx, l.driver, func(r Reader) (Head, error) { return r.Head(tenant) })
 	if err != nil || head.Size == 0 {
 		return false, err
 	}

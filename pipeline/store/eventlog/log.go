@@ -107,7 +107,7 @@ func New(cfg Config) (*Log, error) {
 			return nil, fmt.Errorf("open event log: verifier key: %w", err)
 		}
 	}
-	if (l.keep != "" || l.erasures != "") && (l.signer == nil || l.verifier == nil) {
+	if l.keep+l.erasures != "" && (l.signer == nil || l.verifier == nil) {
 		return nil, errors.New("open event log: keeping checkpoints and erasures needs a signer and its verifier key")
 	}
 	l.watch.init()
@@ -133,12 +133,7 @@ func (l *Log) Close() error {
 
 // Tenants returns every tenant that has a log, sorted.
 func (l *Log) Tenants(ctx context.Context) ([]string, error) {
-	var tenants []string
-	err := l.driver.View(ctx, func(r Reader) (err error) {
-		tenants, err = r.Tenants()
-		return err
-	})
-	return tenants, err
+	return view(ctx, l.driver, func(r Reader) ([]string, error) { return r.Tenants() })
 }
 
 // Head returns the log's present size and root; Size 0 for a tenant without a log.
@@ -146,12 +141,7 @@ func (l *Log) Head(ctx context.Context, s scope.Scope) (Head, error) {
 	if err := s.Check(); err != nil {
 		return Head{}, err
 	}
-	var h Head
-	err := l.driver.View(ctx, func(r Reader) (err error) {
-		h, err = headOf(r, s.Tenant())
-		return err
-	})
-	return h, err
+	return view(ctx, l.driver, func(r Reader) (Head, error) { return headOf(r, s.Tenant()) })
 }
 
 // headOf reads a head; the root of an empty log is that of RFC 6962's empty tree.

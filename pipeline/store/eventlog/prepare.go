@@ -131,10 +131,5 @@ func Storable(t time.Time) bool {
 }
 
 func extensionName(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }

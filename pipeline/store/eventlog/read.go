@@ -29,12 +29,7 @@ func (l *Log) Read(ctx context.Context, s scope.Scope, after int64, limit int) (
 	if entries, ok := l.recent.read(s.Tenant(), max(after, 0), limit); ok {
 		return entries, nil
 	}
-	var entries []Entry
-	err := l.driver.View(ctx, func(r Reader) (err error) {
-		entries, err = readEntries(r, s.Tenant(), max(after, 0), limit)
-		return err
-	})
-	return entries, err
+	return view(ctx, l.driver, func(r Reader) ([]Entry, error) { return readEntries(r, s.Tenant(), max(after, 0), limit) })
 }
 
 // Entry returns the entry at position, or ErrNotFound.
@@ -42,12 +37,7 @@ func (l *Log) Entry(ctx context.Context, s scope.Scope, position int64) (Entry, 
 	if err := s.Check(); err != nil {
 		return Entry{}, err
 	}
-	var e Entry
-	err := l.driver.View(ctx, func(r Reader) (err error) {
-		e, err = entryAt(r, s.Tenant(), position)
-		return err
-	})
-	return e, err
+	return view(ctx, l.driver, func(r Reader) (Entry, error) { return entryAt(r, s.Tenant(), position) })
 }
 
 // Content returns what opens the commitment of the entry at position: salt, canonical
@@ -197,12 +187,7 @@ func (l *Log) positions(ctx context.Context, s scope.Scope, q Query) ([]int64, e
 	if err := l.Damaged(s.Tenant()); err != nil {
 		return nil, err
 	}
-	var positions []int64
-	err := l.driver.View(ctx, func(r Reader) (err error) {
-		positions, err = r.Positions(s.Tenant(), q)
-		return err
-	})
-	return positions, err
+	return view(ctx, l.driver, func(r Reader) ([]int64, error) { return r.Positions(s.Tenant(), q) })
 }
 
 // Attachment returns the bytes attached to position, checked against the commitment in
@@ -308,4 +293,13 @@ func fill(e *Entry, tenant string, row *Row, leaf tlog.Hash) error {
 	var err error
 	e.Extensions, err = ParseExtensions(row.Content.Extensions)
 	return err
+}
+
+// view returns what fn reads of one snapshot.
+func view[V any](ctx context.Context, d Driver, fn func(Reader) (V, error)) (v V, err error) {
+	err = d.View(ctx, func(r Reader) (err error) {
+		v, err = fn(r)
+		return err
+	})
+	return v, err
 }

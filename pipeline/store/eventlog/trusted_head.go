@@ -109,7 +109,8 @@ func (l *Log) trustHead(ctx context.Context, h Head, signed []byte) error {
 		}
 		return extends(r, now, known)
 	})
-	if err != nil || h.Size == 0 || (ok && h.Size <= known.Size) {
+	old := ok && h.Size <= known.Size
+	if err != nil || h.Size == 0 || old {
 		return err
 	}
 	err = os.MkdirAll(l.keep, 0o700)

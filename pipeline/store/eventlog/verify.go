@@ -179,7 +179,7 @@ func (v *verification) run(ctx context.Context, progress Progress) error {
 	return v.log.driver.View(ctx, v.end)
 }
 
-// end makes sure that nothing stands behind the head.
+// end makes sure that nothing is behind the head.
 func (v *verification) end(r Reader) error {
 	head, err := headOf(r, v.tenant)
 	if err != nil {

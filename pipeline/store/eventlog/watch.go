@@ -15,7 +15,7 @@ const quietFor = 200 * time.Millisecond
 // watchers tells who waits that a tenant's log has grown. Telling never blocks.
 type watchers struct {
 	mu    sync.Mutex
-	grown map[string]*growth // by tenant that somebody waits for
+	grown map[string]*growth // by tenant that someone waits for
 	feeds map[*feed]struct{}
 	done  chan struct{}
 	ended bool
@@ -175,7 +175,7 @@ func (l *Log) Watch(ctx context.Context) <-chan string { return l.watch.open(ctx
 func (l *Log) WatchOwn(ctx context.Context) <-chan string { return l.watch.open(ctx, true) }
 
 // NotifyGrowth tells the Log that another one over the same database has made a tenant's log
-// grow, or may have: whoever waits or follows looks again.
+// grow, or may have: a caller that waits or follows looks again.
 func (l *Log) NotifyGrowth(tenant string) { l.watch.notify(tenant, false, false) }
 
 func (w *watchers) open(ctx context.Context, own bool) <-chan string {

@@ -99,7 +99,7 @@ func (c *records) get(tenant string, ids []string, out []*Lent) (missing []strin
 			continue
 		}
 		r, err := decodeKept(id, kept)
-		if err != nil { // it is read anew
+		if err != nil { // it is read again
 			missing = append(missing, id)
 			continue
 		}

@@ -1,5 +1,5 @@
 // Package items is the current state of every item of a tenant: what a search result is
-// hydrated from, who stands beside whom in a session, what is recent, and the figures
+// hydrated from, who is beside whom in a session, what is recent, and the figures
 // the ranking needs about a tenant.
 //
 // Items are a fold of the log, in order of position:

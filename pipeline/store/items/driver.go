@@ -37,18 +37,18 @@ const (
 // Directory answers questions about many items at once, from what metadata hold.
 // All methods are safe for concurrent use.
 type Directory interface {
-	// Neighbours returns what stands within radius (1 to MaxRadius) of each id in its session,
+	// Neighbours returns what is within radius (1 to MaxRadius) of each id in its session,
 	// by offset; ids without neighbours have no entry. The order in a session is by
 	// (Seq, First).
 	Neighbours(ctx context.Context, tenant string, ids []string, radius int) (map[string][]Neighbour, error)
-	// Recent returns the ids of at most limit items that pass f and stand behind a place, by
-	// CreatedAt, newest first, then by First, latest first. Behind the zero Place stand all.
+	// Recent returns the ids of at most limit items that pass f and are behind a place, by
+	// CreatedAt, newest first, then by First, latest first. All are behind the zero Place.
 	Recent(ctx context.Context, tenant string, f schemas.Filter, behind Place, limit int) ([]string, error)
 	// Stats describes the tenant's items.
 	Stats(ctx context.Context, tenant string) (Stats, error)
 }
 
-// Place is where an item stands in the order of Recent.
+// Place is where an item is in the order of Recent.
 type Place struct {
 	Created time.Time // to the microsecond
 	First   int64     // log position of its first version

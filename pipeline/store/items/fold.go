@@ -16,7 +16,7 @@ type Batch struct {
 	used    map[string]use // how items stand that were accessed and not changed otherwise
 }
 
-// use is how an item stands after accesses.
+// use is how an item is after accesses.
 type use struct {
 	count int64
 	last  time.Time

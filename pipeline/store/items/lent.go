@@ -6,7 +6,7 @@ import (
 	"satchel/schemas"
 )
 
-// Lent is a record that requests share, and what one of them derived from it. Nobody may
+// Lent is a record that requests share, and what one of them derived from it. No one may
 // change either. What was derived goes with the record: when that is erased or changes, the
 // next request gets another Lent.
 type Lent struct {

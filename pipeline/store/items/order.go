@@ -9,7 +9,7 @@ import (
 	"satchel/pipeline/scope"
 )
 
-// SessionPosition says where an item stands among those of its session. Ranks ascend in the
+// SessionPosition says where an item is among those of its session. Ranks ascend in the
 // order in which the items were recorded first; only their order means anything, and only
 // until the store is opened again.
 type SessionPosition struct {

@@ -109,7 +109,7 @@ func DecodeRecord(id string, tokens int, head, body []byte) (schemas.Record, err
 	readBody(c, &r, h.Session)
 	if version == payloadVersion {
 		r.Author = c.Str()
-	} else if most := schemas.DefaultTrust; r.Facets.Trust > most { // nobody granted it
+	} else if most := schemas.DefaultTrust; r.Facets.Trust > most { // no one granted it
 		r.Trust, r.Facets.Trust = &most, most
 	}
 	if n, ok := h.Novelty(); ok && r.Novelty == nil {

@@ -10,7 +10,7 @@ import (
 // readyHead is what a decoded record and what is derived from it take beside their texts, about.
 const readyHead = 3 * int(unsafe.Sizeof(schemas.Record{}))
 
-// ready keeps decoded records that were asked for lately. Nobody may change them. It is safe
+// ready keeps decoded records that were asked for lately. No one may change them. It is safe
 // for concurrent use.
 //
 // It has two generations. A record that is asked for moves into the young one. When that has

@@ -114,7 +114,7 @@ func (i *Items) Refs(ctx context.Context, s scope.Scope, ids []string) ([]*Lent,
 	return found, nil
 }
 
-// Neighbours returns what stands within radius of each id in its session, by offset.
+// Neighbours returns what is within radius of each id in its session, by offset.
 func (i *Items) Neighbours(ctx context.Context, s scope.Scope, ids []string, radius int) (map[string][]Neighbour, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("find neighbours: %w", err)
@@ -125,8 +125,8 @@ func (i *Items) Neighbours(ctx context.Context, s scope.Scope, ids []string, rad
 	return i.driver.Neighbours(ctx, s.Tenant(), ids, min(radius, MaxRadius))
 }
 
-// Recent returns the ids of at most limit items that pass f and stand behind a place, newest
-// first by CreatedAt. Behind the zero Place stand all.
+// Recent returns the ids of at most limit items that pass f and are behind a place, newest
+// first by CreatedAt. All are behind the zero Place.
 func (i *Items) Recent(ctx context.Context, s scope.Scope, f schemas.Filter, behind Place, limit int) ([]string, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("find recent items: %w", err)

@@ -36,7 +36,7 @@ import (
 var ErrKeywordClosed = errors.New("keyword index is closed")
 
 // ErrKeywordLost is returned while a tenant's snapshot turned out to be damaged after its checkpoint
-// was read: the tenant begins anew, and who applies changes reads its checkpoint again first.
+// was read: the tenant begins again, and who applies changes reads its checkpoint again first.
 var ErrKeywordLost = errors.New("keyword snapshot is damaged, and the index begins anew")
 
 // ErrOrder is returned by Apply when positions fall or pass upTo.

@@ -90,7 +90,7 @@ func (c *chunks) grow(p *posting) {
 	p.tail, p.used, p.size = ref, 4, uint16(size)
 }
 
-// cursor reads a posting's entries in order. It stands before entries[at].
+// cursor reads a posting's entries in order. It is before entries[at].
 type cursor struct {
 	entries []byte // of the chunk being read
 	at      int

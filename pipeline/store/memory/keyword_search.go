@@ -275,7 +275,7 @@ type matchCounts struct {
 // maxMatchCounts bounds the lists that are kept.
 const maxMatchCounts = 16
 
-func (p *matchCounts) forget() { p.by = nil } // nobody reads meanwhile
+func (p *matchCounts) forget() { p.by = nil } // no one reads meanwhile
 
 // passing counts, by filter, the live documents whose profile it lets through.
 func (s *keywordState) passing(masks []uint8) [columns.MaxFilters]int {

@@ -12,7 +12,7 @@ import (
 // A snapshot is, between what snapshotFolder puts before and after it: magic; the tenant;
 // uvarints of the analysis version and the checkpoint; the terms; the facets; the documents
 // (id, position, profile, length, counts as in forward), each list with its count before it.
-// Strings carry their length. Terms and profiles are numbered anew, so that only live ones
+// Strings carry their length. Terms and profiles are numbered again, so that only live ones
 // are there.
 const keywordMagic = "satchel keyword 1\n"
 

@@ -4,7 +4,7 @@
 // and by Scrub.
 //
 // It owns the files of Config.Dir, one a tenant: see [Folder]. A tenant whose file is missing
-// or cannot be used begins empty, at checkpoint 0, and whoever applies changes replays the
+// or cannot be used begins empty, at checkpoint 0, and the caller that applies changes replays the
 // log. Of a tenant without a file and without changes nothing is kept. Files of less than 4 MiB are
 // written without waiting for the disk, except by Scrub: a power cut may undo or damage such a file.
 //

@@ -22,7 +22,7 @@ var ErrDamaged = errors.New("snapshot is damaged")
 
 // snapshotFolder is where the files of one index are, one a tenant. A file is replaced as a whole,
 // begins with its checkpoint, which can be read alone, and ends with the SHA-256 of what
-// stands before.
+// is before.
 type snapshotFolder struct {
 	Dir  string // "": there are no files
 	Ext  string // of the files' names, with its dot
@@ -111,7 +111,7 @@ func (f snapshotFolder) Read(tenant string, decode func(r io.Reader, size int64)
 	return true, nil
 }
 
-// headerBytes are what stands before the content of a file: its checkpoint, and a sum of that,
+// headerBytes are what is before the content of a file: its checkpoint, and a sum of that,
 // the file's kind and its tenant.
 const headerBytes = 12
 

@@ -109,8 +109,8 @@ func (x *sharedIndex[S, C]) release(t *tenantIndex[S, C]) {
 	}
 }
 
-// oldest returns the tenant used longest ago that nobody uses, when memory is short. The
-// one used last stays: to load it again for every call would help nobody.
+// oldest returns the tenant used longest ago that no one uses, when memory is short. The
+// one used last stays: to load it again for every call would help no one.
 func (x *sharedIndex[S, C]) oldest(failed map[*tenantIndex[S, C]]bool) (oldest *tenantIndex[S, C]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -130,7 +130,7 @@ func (x *sharedIndex[S, C]) oldest(failed map[*tenantIndex[S, C]]bool) (oldest *
 	return oldest
 }
 
-// Evict saves and forgets the scope's tenant, unless somebody uses it or there are no
+// Evict saves and forgets the scope's tenant, unless someone uses it or there are no
 // snapshots. It is loaded again when it is asked for.
 func (x *sharedIndex[S, C]) Evict(_ context.Context, s scope.Scope) error {
 	if err := s.Check(); err != nil {
@@ -149,7 +149,7 @@ func (x *sharedIndex[S, C]) Evict(_ context.Context, s scope.Scope) error {
 	return x.named("evict "+x.cfg.Name+"s", x.evict(t))
 }
 
-// evict saves and forgets the tenant, unless somebody has come to use it or it cannot be saved
+// evict saves and forgets the tenant, unless someone has come to use it or it cannot be saved
 // for want of a folder.
 func (x *sharedIndex[S, C]) evict(t *tenantIndex[S, C]) error {
 	t.load.Lock() // whoever pins it from now on waits here

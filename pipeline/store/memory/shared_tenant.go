@@ -32,7 +32,7 @@ type tenantIndex[S sharedState[S, C], C any] struct {
 	stale          bool  // the snapshot on disk could not be used: it is to be replaced
 	synced         bool  // the snapshot on disk stays there after a power cut
 
-	lost atomic.Bool // the snapshot could not be used, and nobody has asked for the checkpoint since
+	lost atomic.Bool // the snapshot could not be used, and no one has asked for the checkpoint since
 
 	lock  sync.RWMutex
 	state S
@@ -48,7 +48,7 @@ func (t *tenantIndex[S, C]) RLock() S {
 // RUnlock ends what RLock began.
 func (t *tenantIndex[S, C]) RUnlock() { t.lock.RUnlock() }
 
-// read loads the tenant from its snapshot. What cannot be read begins anew at checkpoint 0.
+// read loads the tenant from its snapshot. What cannot be read begins again at checkpoint 0.
 func (t *tenantIndex[S, C]) read() int64 {
 	cfg := &t.x.cfg
 	found, err := t.x.files.Read(t.name, func(r io.Reader, size int64) (err error) {

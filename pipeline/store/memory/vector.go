@@ -43,7 +43,7 @@ import (
 var ErrVectorClosed = errors.New("vector index is closed")
 
 // ErrVectorLost is returned while a tenant's snapshot turned out to be damaged after its checkpoint
-// was read: the tenant begins anew, and who applies changes reads its checkpoint again first.
+// was read: the tenant begins again, and who applies changes reads its checkpoint again first.
 var ErrVectorLost = errors.New("vector snapshot is damaged, and the index begins anew")
 
 // VectorConfig configures an Index. The zero value works: everything stays in memory.

@@ -11,7 +11,7 @@ import (
 // the model; uvarints of the dimension and the checkpoint; the axes' names; the facets with
 // their length before them; the items (id, position, profile, chunks: axis, start, length,
 // numbers), each list with its count before it. Strings carry their length. Profiles are
-// numbered anew, so that only live ones are there.
+// numbered again, so that only live ones are there.
 const vectorMagic = "satchel vector 1\n"
 
 // encode writes the live part of s.

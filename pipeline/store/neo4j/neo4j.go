@@ -40,7 +40,7 @@ import (
 )
 
 // ErrWentBack is returned by Apply when the stored checkpoint is older than the one this
-// process saw last: the database was restored, or reset by somebody else. Reading the
+// process saw last: the database was restored, or reset by someone else. Reading the
 // checkpoint again says from where to go on.
 var ErrWentBack = errors.New("graph went back in the log")
 
@@ -51,7 +51,7 @@ type Config struct {
 	Password string
 	Database string // default "neo4j"
 	// Namespace lets several installations share a database, of which the Community edition
-	// has one: it stands before the name of every tenant.
+	// has one: it is before the name of every tenant.
 	Namespace string
 	CAFile    string // PEM file of the certificates to trust with +s; default: the system's
 

@@ -45,7 +45,7 @@ func (db *DB) Between(ctx context.Context, tenant string, ids []string, f schema
 }
 
 // Remaining counts which of the items the graph holds; erasure asks it. What is only the
-// far end of somebody else's link is not held.
+// far end of someone else's link is not held.
 func (db *DB) Remaining(ctx context.Context, tenant string, ids []string) (n int, err error) {
 	err = db.write(ctx, tenant, func(t *tx) error {
 		rows, err := t.rows(`UNWIND $ids AS id MATCH (n:SatchelItem {tenant: $tenant, id: id})

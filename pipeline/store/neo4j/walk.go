@@ -70,7 +70,7 @@ func usual() schemas.Filter {
 }
 
 // plan has the server plan what a usual walk asks, with nothing there. A server that has just started takes seconds, and
-// whoever ends a statement while it is planned has it planned anew the next time.
+// whoever ends a statement while it is planned has it planned again the next time.
 func (db *DB) plan(ctx context.Context) error {
 	return db.read(ctx, "", func(t *tx) error {
 		k := db.walker(t, graph.Walk{FanOut: 1, Filter: usual(), Population: usual()})

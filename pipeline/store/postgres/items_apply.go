@@ -48,20 +48,17 @@ func readHeads(ctx context.Context, tx pgx.Tx, tenant int32, ids []string) (map[
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		var head []byte
-		if err := rows.Scan(&id, &head); err != nil {
-			return nil, err
+	var id string
+	var head []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &head}, func() error {
+		metadata, err := items.DecodeMetadata(head)
+		if err != nil {
+			return fmt.Errorf("item %q: %w", id, err)
 		}
-		r := &items.Row{Key: there}
-		if r.Metadata, err = items.DecodeMetadata(head); err != nil {
-			return nil, fmt.Errorf("item %q: %w", id, err)
-		}
-		found[id] = r
-	}
-	return found, rows.Err()
+		found[id] = &items.Row{Key: there, Metadata: metadata}
+		return nil
+	})
+	return found, err
 }
 
 // counted is what the statistics know of an item.

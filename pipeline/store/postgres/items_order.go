@@ -16,17 +16,14 @@ func (db *Items) SessionPositions(ctx context.Context, tenant string, ids []stri
 	if err != nil {
 		return nil, wrapItems("find places", err)
 	}
-	defer rows.Close()
 	out := map[string]items.SessionPosition{}
-	for rows.Next() {
-		var id string
-		var p items.SessionPosition
-		if err := rows.Scan(&id, &p.Session, &p.Rank); err != nil {
-			return nil, wrapItems("find places", err)
-		}
+	var id string
+	var p items.SessionPosition
+	_, err = pgx.ForEachRow(rows, []any{&id, &p.Session, &p.Rank}, func() error {
 		out[id] = p
-	}
-	return out, wrapItems("find places", rows.Err())
+		return nil
+	})
+	return out, wrapItems("find places", err)
 }
 
 const (

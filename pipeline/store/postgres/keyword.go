@@ -7,7 +7,7 @@
 // tenant's own postings, however common a word is elsewhere; the tenant is a condition of
 // its own beside that. Filters are parameters.
 //
-// ts_rank knows how often and where a term stands in a document, not how common it is in
+// ts_rank knows how often and where a term is in a document, not how common it is in
 // the tenant: scores are not BM25. Moments are exact. Text is never kept, only lexemes.
 // Of a text whose lexemes take more than maxVector bytes the rest is not indexed.
 //
@@ -217,20 +217,17 @@ func (x *Keyword) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids
 	if err != nil {
 		return nil, wrapKeyword("score keywords", err)
 	}
-	defer rows.Close()
 	scores := make(map[string]float64, len(ids))
-	for rows.Next() {
-		var id string
-		var score float64
-		if err := rows.Scan(&id, &score); err != nil {
-			return nil, wrapKeyword("score keywords", err)
-		}
+	var id string
+	var score float64
+	_, err = pgx.ForEachRow(rows, []any{&id, &score}, func() error {
 		scores[id] = score
-	}
+		return nil
+	})
 	for i, id := range ids {
 		out[i] = scores[id]
 	}
-	return out, wrapKeyword("score keywords", rows.Err())
+	return out, wrapKeyword("score keywords", err)
 }
 
 // conditions are the filter of a query and what it excludes.

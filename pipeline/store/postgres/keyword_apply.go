@@ -134,17 +134,14 @@ func (x *Keyword) Digest(ctx context.Context, s scope.Scope) (sum [32]byte, err 
 	if err != nil {
 		return sum, wrapKeyword("digest keywords", err)
 	}
-	defer rows.Close()
 	h := sha256.New()
-	for rows.Next() {
-		var digest []byte
-		if err := rows.Scan(&digest); err != nil {
-			return sum, wrapKeyword("digest keywords", err)
-		}
-		h.Write(digest)
-	}
+	var digest []byte
+	_, err = pgx.ForEachRow(rows, []any{&digest}, func() error {
+		_, err := h.Write(digest)
+		return err
+	})
 	h.Sum(sum[:0])
-	return sum, wrapKeyword("digest keywords", rows.Err())
+	return sum, wrapKeyword("digest keywords", err)
 }
 
 // Reset empties the tenant and puts its checkpoint to 0.

@@ -1,7 +1,7 @@
 package postgres
 
 // Hashes of a tenant's tree are kept in chunks of chunkHashes, which never change once
-// they are full; those of the last, not yet full chunk stand in the head's row, which
+// they are full; those of the last, not yet full chunk are in the head's row, which
 // every commit writes anyway.
 const (
 	chunkHashes = 60 // 1,920 bytes: a row that Postgres keeps in its page

@@ -176,7 +176,7 @@ func CheckServer(version int, encoding string, standby bool) error {
 	return nil
 }
 
-// makeTables makes the tables in a schema that is not there. Whoever comes second waits for
+// makeTables makes the tables in a schema that is not there. The process that comes second waits for
 // the first and finds nothing to do.
 func makeTables(ctx context.Context, pool *pgxpool.Pool, cfg PoolConfig) error {
 	if there, err := hasTables(ctx, pool, cfg); there || err != nil {

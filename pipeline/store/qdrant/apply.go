@@ -43,7 +43,7 @@ type effect struct {
 
 // effectOf folds the changes after a position.
 func effectOf(tenant string, changes []vector.Change, after int64) effect {
-	last := map[string]*vector.Change{} // by item: the put that stands, nil when it is removed
+	last := map[string]*vector.Change{} // by item: the put that counts, nil when it is removed
 	var order []string
 	touch := func(id string, c *vector.Change) {
 		if _, ok := last[id]; !ok {
@@ -162,7 +162,7 @@ func (x *Index) checkpoint(ctx context.Context, tenant string) (at int64, err er
 }
 
 // advance moves the checkpoint from one position to another. When it is not where this
-// batch began, somebody else writes the tenant: it goes back, and both are told.
+// batch began, someone else writes the tenant: it goes back, and both are told.
 func (x *Index) advance(ctx context.Context, tenant string, from, to int64) error {
 	if err := x.moveCheckpoint(ctx, tenant, from, to); err != nil {
 		return err

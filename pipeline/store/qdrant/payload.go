@@ -30,7 +30,7 @@ const (
 	fieldExact      = "exact"
 )
 
-// axisMark stands before the name of an axis, as an empty value would not be indexed.
+// axisMark is before the name of an axis, as an empty value would not be indexed.
 const axisMark = ":"
 
 // What a UUID is of; each kind its own, so that no two collide.

@@ -24,8 +24,9 @@ const vectorName = "chunks"
 
 // collectionName makes a name of a model: what is readable of it, and a hash of it all.
 func collectionName(prefix, model string) string {
+	const kept = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
 	readable := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+		if strings.ContainsRune(kept, r) {
 			return r
 		}
 		return '_'

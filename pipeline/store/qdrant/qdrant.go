@@ -31,6 +31,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -149,7 +150,7 @@ func Open(ctx context.Context, c Config) (*Index, error) {
 
 func (c *Config) address() (*url.URL, int, error) {
 	at, err := url.Parse(c.URL)
-	if err != nil || at.Hostname() == "" || at.Scheme != "http" && at.Scheme != "https" {
+	if err != nil || at.Hostname() == "" || !slices.Contains([]string{"http", "https"}, at.Scheme) {
 		return nil, 0, fmt.Errorf("open vector index: %w: the URL must be like http://host:6334 or https://host:6334", ErrUnusable)
 	}
 	if at.User != nil {

@@ -33,7 +33,7 @@ type FileConfig struct {
 	Readers  int    // connections that read; default 2 per CPU, at least 4
 	Corrupt  error  // what the error of a damaged file wraps
 
-	// OnCorrupt is told once of the first such error after Open; nil: nobody is. It MUST NOT
+	// OnCorrupt is told once of the first such error after Open; nil: no one is. It MUST NOT
 	// close the file.
 	OnCorrupt func(error)
 }

@@ -14,7 +14,7 @@ type IndexConfig struct {
 	MemoryBytes int64  // cap of what is kept of all tenants in memory; default 512 MiB. The tenant in use is kept even above it
 	Readers     int    // connections that read; default 2 per CPU, at least 4
 
-	// OnCorrupt is told once of the first sign of damage after Open; nil: nobody is. It MUST
+	// OnCorrupt is told once of the first sign of damage after Open; nil: no one is. It MUST
 	// NOT close the index.
 	OnCorrupt func(error)
 }

@@ -26,7 +26,7 @@ const own = 1
 // the node it leaves and 2i+1 in the list of the node it reaches; lists are doubly
 // linked by half-edge + 1, newest first.
 type adjacency struct {
-	upTo    int64 // the checkpoint it stands at
+	upTo    int64 // the checkpoint it is at
 	ids     *columns.IDs
 	facets  *columns.Dict
 	profile []uint32 // by node

@@ -22,7 +22,7 @@ const (
 // directory holds of every item of a tenant what can be asked about many at once, in
 // arrays by ordinal. Ordinals ascend with Metadata.First.
 type directory struct {
-	upTo    int64 // the checkpoint it stands at
+	upTo    int64 // the checkpoint it is at
 	ids     *columns.IDs
 	facets  *columns.Dict
 	profile []uint32

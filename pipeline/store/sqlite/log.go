@@ -90,7 +90,7 @@ func openLog(ctx context.Context, cfg LogConfig) (*Log, error) {
 	return nil, fmt.Errorf("the journal that a process left beside it cannot be read where nothing may be written: open a copy of the folder: %w", err)
 }
 
-// openFile opens the file at path, immutable as what nobody writes to.
+// openFile opens the file at path, immutable as what no one writes to.
 func openFile(ctx context.Context, cfg LogConfig, path string, immutable bool) (*Log, error) {
 	packer, err := newCompressor()
 	if err != nil {

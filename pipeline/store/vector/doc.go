@@ -1,7 +1,7 @@
 // Package vector is the port of semantic search: cosine similarity over the chunks of a
 // tenant's items, for one embedding model.
 //
-// It owns the Index interface, the type Vectors that stands in front of every Driver and
+// It owns the Index interface, the type Vectors that is in front of every Driver and
 // checks what is asked, and Split, which cuts a text into chunks. Drivers are in its
 // sub-folders and pass vectortest.Run. Selection searches it, the projector feeds it, and
 // it can be thrown away at any time: the log rebuilds it.

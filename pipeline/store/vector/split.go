@@ -69,8 +69,8 @@ func strength(text string, i int) int {
 	case '\n':
 		return lineStrength(text, i)
 	case ' ', '\t':
-		if before := strings.TrimRight(text[max(0, i-8):i], " \t"); before != "" && strings.HasSuffix(before, ".") ||
-			strings.HasSuffix(before, "!") || strings.HasSuffix(before, "?") {
+		before := strings.TrimRight(text[max(0, i-8):i], " \t")
+		if strings.ContainsAny(before[max(0, len(before)-1):], ".!?") {
 			return afterSentence
 		}
 		return afterWord
@@ -105,7 +105,7 @@ func isListItem(line string) bool {
 		}
 	}
 	digits := 0
-	for digits < len(line) && digits < 4 && line[digits] >= '0' && line[digits] <= '9' {
+	for digits < min(len(line), 4) && line[digits] >= '0' && line[digits] <= '9' {
 		digits++
 	}
 	rest := line[digits:]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/pipeline/model"
+	"satchel/test/must"
 )
 
 const secret = "the vault opens at nine"
@@ -27,10 +28,7 @@ func Run(t *testing.T, open func(t *testing.T, url string, o Options) model.Chat
 		t.Parallel()
 		e := Serve(t, func(int, Call) Reply { return Reply{Text: " At nine.\n"} })
 		m := open(t, e.URL, Options{Key: "sk-1"})
-		got, err := m.Complete(t.Context(), ask)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(m.Complete(t.Context(), ask))(t)
 		want := model.ChatAnswer{Text: "At nine.", Model: m.Name(), PromptTokens: 7, AnswerTokens: 3}
 		if got != want {
 			t.Errorf("got %+v, want %+v", got, want)

@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 func testAppendRead(t *testing.T, open Open) {
@@ -62,11 +63,7 @@ func testExisting(t *testing.T, open Open) {
 	l := newLog(t, open(t), func(c *eventlog.Config) { c.Keep = keep })
 	record := func(id string) []eventlog.Outcome {
 		t.Helper()
-		out, err := l.Append(t.Context(), eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{draft("ghost", id, "x"), draft("ghost", id+"-2", "y")}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
+		return must.Get(l.Append(t.Context(), eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{draft("ghost", id, "x"), draft("ghost", id+"-2", "y")}}))(t)
 	}
 	absent := []eventlog.Outcome{{Status: eventlog.Absent}, {Status: eventlog.Absent}}
 	if diff := cmp.Diff(absent, record("1")); diff != "" {
@@ -114,10 +111,7 @@ func testLeaf(t *testing.T, open Open) {
 			t.Errorf("preimage of position %d does not give its leaf (%v)", e.Position, err)
 		}
 	}
-	c, err := l.Content(t.Context(), folded.Tenant(t, "acme"), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(l.Content(t.Context(), folded.Tenant(t, "acme"), 1))(t)
 	ext := sha256.Sum256([]byte("datacontenttype 16 application/json\ntraceparent 4 00-x\n"))
 	data := sha256.Sum256([]byte(`{"text":"first"}`))
 	opened := sha256.Sum256(slices.Concat(c.Salt[:], ext[:], data[:]))
@@ -357,10 +351,7 @@ func testReusedHoldsCheckpoint(t *testing.T, open Open) {
 	append1 := func(seq uint64, drafts ...eventlog.Draft) []eventlog.Status {
 		t.Helper()
 		cp := &eventlog.Checkpoint{Name: "append/p01", Fence: fence, Epoch: "e", StreamSeq: seq}
-		out, err := l.Append(t.Context(), eventlog.Batch{Drafts: drafts, Checkpoint: cp})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(l.Append(t.Context(), eventlog.Batch{Drafts: drafts, Checkpoint: cp}))(t)
 		return statuses(out)
 	}
 	checkpoint := func(want uint64) {

@@ -10,6 +10,7 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // testConcurrent has many writers share transactions; some write the same keys.
@@ -196,9 +197,7 @@ func testClosed(t *testing.T, open Open) {
 	waited := make(chan error, 1)
 	watched := l.Watch(t.Context())
 	go func() { waited <- second(l.Await(t.Context(), folded.Tenant(t, "acme"), 1)) }()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	if _, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{draft("acme", "2", "x")}}); !errors.Is(err, eventlog.ErrClosed) {
 		t.Errorf("append: %v", err)
 	}
@@ -243,7 +242,7 @@ func testWatch(t *testing.T, open Open) {
 	ctx, cancel := context.WithCancel(t.Context())
 	grown := l.Watch(ctx)
 	add(t, l, draft("a", "1", "x"))
-	for i := range 50 { // nobody takes: the writer must not wait
+	for i := range 50 { // no one takes: the writer must not wait
 		add(t, l, draft("b", fmt.Sprint(i), "x"))
 	}
 	seen := map[string]int{}

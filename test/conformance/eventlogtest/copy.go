@@ -13,6 +13,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // testCopy copies a log with erasures to another database, interrupted once; the copy
@@ -44,9 +45,7 @@ func testCopy(t *testing.T, open Open) {
 	if diff := cmp.Diff([]int64{1000, 1207, 1}, calls); diff != "" {
 		t.Error("it began anew:", diff)
 	}
-	if err := eventlog.CopyCheckpoints(t.Context(), from, to, []string{"append/p00", "append/p01"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, eventlog.CopyCheckpoints(t.Context(), from, to, []string{"append/p00", "append/p01"}))
 	other := newLog(t, to, nil)
 	if err := other.VerifyAll(t.Context(), nil); err != nil {
 		t.Error(err)
@@ -97,9 +96,7 @@ func testMark(t *testing.T, open Open) {
 	newLog(t, d, nil)
 	for _, want := range []string{"", "under way", "done", ""} {
 		if want != "" {
-			if err := eventlog.Mark(t.Context(), d, "m", want); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, eventlog.Mark(t.Context(), d, "m", want))
 		}
 		if got, err := eventlog.Marked(t.Context(), d, "m"); want != "" && got != want || err != nil {
 			t.Errorf("marked %q, %v, want %q", got, err, want)

@@ -12,15 +12,13 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // erasing returns a memory.erased draft.
 func erasing(t *testing.T, tenant, id string, e schemas.MemoryErased) eventlog.Draft {
 	t.Helper()
-	data, err := json.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(e))(t)
 	return eventlog.Draft{Tenant: tenant, Type: typeErased, Source: "satchel://engine", ID: id, Data: data}
 }
 
@@ -36,9 +34,7 @@ func testErase(t *testing.T, open Open) {
 			t.Fatalf("erasure %d: %+v, %v", i, got, err)
 		}
 	}
-	if err := l.Scrub(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Scrub(t.Context()))
 	after := readAll(t, l, "acme")
 	for _, position := range []int64{1, 5, 6} {
 		e := before[position-1]
@@ -80,7 +76,7 @@ func testErase(t *testing.T, open Open) {
 }
 
 // testOvertaken appends erasures on the condition that no hold was placed, one after the other and at once
-// with holds: of a hold that stands before an erasure, the erasure knows.
+// with holds: of a hold that is before an erasure, the erasure knows.
 func testOvertaken(t *testing.T, open Open) {
 	const typeHeld = "io.satchel.hold.placed.v1"
 	held := func(id string) eventlog.Draft {
@@ -161,13 +157,8 @@ func testVerify(t *testing.T, open Open) {
 	}
 	add(t, l, drafts...)
 	var calls []int64
-	known, err := l.Head(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Verify(t.Context(), s, &known, func(done, total int64) { calls = append(calls, done, total) }); err != nil {
-		t.Fatal(err)
-	}
+	known := must.Get(l.Head(t.Context(), s))(t)
+	must.Do(t, l.Verify(t.Context(), s, &known, func(done, total int64) { calls = append(calls, done, total) }))
 	if diff := cmp.Diff([]int64{1000, 1500, 1500, 1500}, calls); diff != "" {
 		t.Error("progress:", diff)
 	}
@@ -175,7 +166,7 @@ func testVerify(t *testing.T, open Open) {
 	expect(t, "another root", 1500, l.Verify(t.Context(), s, &known, nil))
 }
 
-// testFencedErasure appends an erasure whose fence somebody has taken since, and one with the present fence.
+// testFencedErasure appends an erasure whose fence someone has taken since, and one with the present fence.
 func testFencedErasure(t *testing.T, open Open) {
 	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	add(t, l, draft("acme", "1", "secret"))

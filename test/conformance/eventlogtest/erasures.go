@@ -15,6 +15,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // keeping has the log keep its erasures in a folder.
@@ -27,34 +28,23 @@ func eraseItems(t *testing.T, l *eventlog.Log, tenant string, items ...string) {
 	t.Helper()
 	s := folded.Tenant(t, tenant)
 	for _, item := range items {
-		got, err := l.AppendErasure(t.Context(), s, erasing(t, tenant, "erase-"+item, schemas.MemoryErased{Items: []string{item}}), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(l.AppendErasure(t.Context(), s, erasing(t, tenant, "erase-"+item, schemas.MemoryErased{Items: []string{item}}), nil, nil))(t)
 		keep(t, l, tenant, got.Position)
 	}
 }
 
 func keep(t *testing.T, l *eventlog.Log, tenant string, position int64) {
 	t.Helper()
-	e, err := l.Entry(t.Context(), folded.Tenant(t, tenant), position)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(l.Entry(t.Context(), folded.Tenant(t, tenant), position))(t)
 	kept := []eventlog.KeptErasure{eventlog.KeptErasureOf(&e, []string{strings.TrimPrefix(e.ID, "erase-")})}
 	for range 2 { // the second time it is there
-		if err := l.KeepErasures(folded.Tenant(t, tenant), kept); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.KeepErasures(folded.Tenant(t, tenant), kept))
 	}
 }
 
 func lostIDs(t *testing.T, l *eventlog.Log, tenant string) (ids []string) {
 	t.Helper()
-	lost, err := l.LostErasures(t.Context(), folded.Tenant(t, tenant))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lost := must.Get(l.LostErasures(t.Context(), folded.Tenant(t, tenant)))(t)
 	for i := range lost {
 		ids = append(ids, lost[i].ID+" as "+lost[i].FreeID)
 	}
@@ -123,15 +113,10 @@ func testErasuresDamaged(t *testing.T, open Open) {
 	s, path := folded.Tenant(t, "acme"), filepath.Join(folder, "acme")
 	eraseItems(t, l, "acme", "item-a", "item-b", "item-c")
 	eraseItems(t, l, "other", "item-a")
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	records := bytes.SplitAfter(whole, []byte("=\n"))[:3]
 	write := func(raw []byte) {
-		if err := os.WriteFile(path, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, raw, 0o600))
 	}
 	reader := newLog(t, open(t), keeping(folder)) // it writes nothing, so it remembers nothing
 	join := func(n ...int) (out []byte) {
@@ -145,10 +130,7 @@ func testErasuresDamaged(t *testing.T, open Open) {
 		raw[len(bytes.Join(records[:i], nil))+at] ^= 1
 		return raw
 	}
-	other, err := os.ReadFile(filepath.Join(folder, "other"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(os.ReadFile(filepath.Join(folder, "other")))(t)
 	item := bytes.Index(records[1], []byte("item-b"))
 	for name, c := range map[string]struct {
 		raw    []byte

@@ -17,6 +17,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // Open returns a driver over a fresh, empty store. The suite closes it.
@@ -59,18 +60,12 @@ func newLog(t *testing.T, driver eventlog.Driver, change func(*eventlog.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Get(note.NewSigner(private))(t)
 	cfg := eventlog.Config{Driver: driver, Clock: recordedAt, Rand: rand.NewChaCha8(seed), Signer: signer, VerifierKey: public}
 	if change != nil {
 		change(&cfg)
 	}
-	l, err := eventlog.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(eventlog.New(cfg))(t)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -98,10 +93,7 @@ func packed(tenant, id, rendered string, items ...string) eventlog.Draft {
 
 func add(t *testing.T, l *eventlog.Log, drafts ...eventlog.Draft) []eventlog.Outcome {
 	t.Helper()
-	out, err := l.Append(t.Context(), eventlog.Batch{Drafts: drafts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(l.Append(t.Context(), eventlog.Batch{Drafts: drafts}))(t)
 	if len(out) != len(drafts) {
 		t.Fatalf("%d outcomes for %d drafts", len(out), len(drafts))
 	}
@@ -120,10 +112,7 @@ func readAll(t *testing.T, l *eventlog.Log, tenant string) []eventlog.Entry {
 	t.Helper()
 	var all []eventlog.Entry
 	for {
-		part, err := l.Read(t.Context(), folded.Tenant(t, tenant), int64(len(all)), 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := must.Get(l.Read(t.Context(), folded.Tenant(t, tenant), int64(len(all)), 7))(t)
 		if len(part) == 0 {
 			return all
 		}

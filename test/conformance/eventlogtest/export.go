@@ -8,6 +8,7 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // testExport takes a log with erasures out of one database in two steps and puts it into another,
@@ -31,14 +32,12 @@ func testExport(t *testing.T, open Open) {
 	first := take(eventlog.Head{})
 	add(t, l, draft("acme", "late", "x"))
 	last := take(first)
-	if len(rows) != 1208 || last.Size != 1208 || take(last) != last || len(rows) != 1208 {
+	if len(rows) != 1208 || last.Size != 1208 || take(last) != last {
 		t.Fatalf("exported %d rows", len(rows))
 	}
 	in := eventlog.NewImport(to, "acme")
 	for _, part := range [][]eventlog.Row{rows[:700], rows[700:]} {
-		if err := in.Add(t.Context(), part); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, in.Add(t.Context(), part))
 	}
 	other := newLog(t, to, nil)
 	if err := other.Verify(t.Context(), s, &last, nil); err != nil || in.Head() != last {

@@ -6,20 +6,16 @@ import (
 	"errors"
 	"os"
 	"testing"
+
+	"satchel/test/must"
 )
 
 // FlipIndexed flips a bit of the last byte of text where an index of the closed SQLite file
 // at path first got it, and returns what it is there now, so that another call flips it back.
 func FlipIndexed(t *testing.T, path, index, text string) string {
 	t.Helper()
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := pagesOf(path, index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.ReadFile(path))(t)
+	pages := must.Get(pagesOf(path, index))(t)
 	for _, number := range pages {
 		const size = 4096
 		page := file[(number-1)*size : number*size]
@@ -29,9 +25,7 @@ func FlipIndexed(t *testing.T, path, index, text string) string {
 		}
 		last := &page[at+len(text)-1]
 		*last ^= 0x20
-		if err := os.WriteFile(path, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, file, 0o600))
 		return text[:len(text)-1] + string(rune(*last))
 	}
 	t.Fatalf("index %s does not hold %q", index, text)

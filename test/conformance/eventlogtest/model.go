@@ -9,6 +9,7 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // model is what a log must look like, kept in a map and a slice.
@@ -62,10 +63,7 @@ func testModel(t *testing.T, open Open) {
 		}
 		for _, tenant := range tenants {
 			var got []modelEntry
-			entries, err := l.Read(t.Context(), folded.Tenant(t, tenant), 0, 0)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			entries := must.Get(l.Read(t.Context(), folded.Tenant(t, tenant), 0, 0))(rt)
 			for _, e := range entries {
 				got = append(got, modelEntry{id: e.ID, text: string(e.Data), erased: e.Erased})
 			}
@@ -93,10 +91,7 @@ func modelAppend(t *testing.T, rt *rapid.T, l *eventlog.Log, m *model, tenants [
 		status, position := m.append(tenant, id, text)
 		want = append(want, eventlog.Outcome{Status: status, Position: position})
 	}
-	got, err := l.Append(t.Context(), eventlog.Batch{Drafts: drafts})
-	if err != nil {
-		rt.Fatal(err)
-	}
+	got := must.Get(l.Append(t.Context(), eventlog.Batch{Drafts: drafts}))(rt)
 	for i := range got {
 		got[i].Leaf = want[i].Leaf
 	}

@@ -14,6 +14,7 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 func hashOf(t *testing.T, s string) (h tlog.Hash) {
@@ -55,18 +56,12 @@ func testProofs(t *testing.T, open Open) {
 			t.Fatal(err)
 		}
 		stored = append(stored, hashes...)
-		h, err := l.Head(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(l.Head(t.Context(), s))(t)
 		heads = append(heads, h)
 	}
 	for size := int64(1); size <= n; size += 3 {
 		for position := int64(1); position <= size; position++ {
-			p, err := l.ProveInclusion(t.Context(), s, position, size)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(l.ProveInclusion(t.Context(), s, position, size))(t)
 			if hashOf(t, p.Root) != heads[size].Root || p.Size != size || p.Position != position {
 				t.Fatalf("proof %d of %d is for another head", position, size)
 			}
@@ -74,19 +69,13 @@ func testProofs(t *testing.T, open Open) {
 				t.Fatalf("position %d of %d: %v", position, size, err)
 			}
 		}
-		p, err := l.ProveConsistency(t.Context(), s, size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(l.ProveConsistency(t.Context(), s, size))(t)
 		if err := tlog.CheckTree(hashesOf(t, p.Hashes), n, heads[n].Root, size, heads[size].Root); err != nil {
 			t.Fatalf("size %d: %v", size, err)
 		}
 	}
 	for _, positions := range [][]int64{{n, 1, 33}, {1, 33}, {2, 1, 33}} { // from the database, then perhaps from memory
-		leaves, err := l.Leaves(t.Context(), s, positions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		leaves := must.Get(l.Leaves(t.Context(), s, positions))(t)
 		for i, h := range hashesOf(t, leaves) {
 			if h != stored[tlog.StoredHashIndex(0, positions[i]-1)] {
 				t.Errorf("leaf of position %d differs", positions[i])
@@ -107,10 +96,7 @@ func testProofs(t *testing.T, open Open) {
 func testSignedHead(t *testing.T, open Open) {
 	l, s := newLog(t, open(t), nil), folded.Tenant(t, "acme")
 	add(t, l, draft("acme", "1", "x"), draft("acme", "2", "x"))
-	reply, err := l.SignedHead(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(l.SignedHead(t.Context(), s))(t)
 	if !strings.HasPrefix(reply.Checkpoint, "satchel/acme\n2\n") || !strings.HasPrefix(reply.PublicKey, "satchel/acme+") {
 		t.Errorf("checkpoint %q by %q", reply.Checkpoint, reply.PublicKey)
 	}
@@ -153,10 +139,7 @@ func openedUnderOtherNames(t *testing.T, open Open, h eventlog.Head, under strin
 	if err != nil || !strings.HasPrefix(reply.Checkpoint, "log.example.org/acme\n1\n") || !strings.HasPrefix(reply.PublicKey, "log.example.org/acme+") {
 		t.Errorf("%v, %v", reply, err)
 	}
-	v, err := note.NewVerifier(reply.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(note.NewVerifier(reply.PublicKey))(t)
 	if _, err := note.Open([]byte(reply.Checkpoint), note.VerifierList(v)); err != nil {
 		t.Error(err)
 	}
@@ -180,9 +163,7 @@ func testKept(t *testing.T, open Open) {
 		}
 	}
 	add(t, l, draft("acme", "3", "x"))
-	if err := errors.Join(l.CheckTrustedHead(t.Context(), s), l.VerifyAll(t.Context(), nil)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(l.CheckTrustedHead(t.Context(), s), l.VerifyAll(t.Context(), nil)))
 	if _, err := l.SignedHead(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -197,10 +178,7 @@ func testKept(t *testing.T, open Open) {
 	add(t, other, draft("acme", "1", "x"), draft("acme", "2", "y"), draft("acme", "3", "x"), draft("acme", "4", "x"))
 	expect(t, "rewritten", 3, other.Verify(t.Context(), s, nil, nil))
 	expect(t, "rewritten at once", 3, other.CheckTrustedHead(t.Context(), s))
-	known, err := other.Head(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := must.Get(other.Head(t.Context(), s))(t)
 	fresh := newLog(t, open(t), nil)
 	add(t, fresh, draft("acme", "1", "x"))
 	expect(t, "a presented head", 2, fresh.Verify(t.Context(), s, &known, nil))
@@ -217,9 +195,7 @@ func testKept(t *testing.T, open Open) {
 	if err := l.CheckKey(); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "acme.checkpoint"), []byte("garbage"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "acme.checkpoint"), []byte("garbage"), 0o600))
 	if err := l.Verify(t.Context(), s, nil, nil); !errors.Is(err, eventlog.ErrCorrupt) {
 		t.Errorf("a damaged kept checkpoint: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // testTail holds what Read gives with its newest entries in memory against what is
@@ -40,10 +41,7 @@ func testTail(t *testing.T, open Open) {
 					t.Fatalf("%d entries after %d of %d: %v", len(entries), after, size, err)
 				}
 				for i, e := range entries {
-					stored, err := l.Entry(t.Context(), s, after+1+int64(i))
-					if err != nil {
-						t.Fatal(err)
-					}
+					stored := must.Get(l.Entry(t.Context(), s, after+1+int64(i)))(t)
 					if diff := cmp.Diff(stored, e); diff != "" {
 						t.Fatalf("position %d (-stored +read): %s", stored.Position, diff)
 					}

@@ -2,7 +2,6 @@
 package graphtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"satchel/pipeline/store/graph"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // Harness makes the stores under test.
@@ -53,11 +53,7 @@ func (f *fixture) walk(t *testing.T, w graph.Walk) []graph.Visit {
 	if w.Filter.IsNone() {
 		w.Filter = schemas.MatchAll()
 	}
-	got, err := f.Walk(t.Context(), f.scope, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
+	return must.Get(f.Walk(t.Context(), f.scope, w))(t)
 }
 
 // node returns a put of a node with links "rel>to".
@@ -212,15 +208,9 @@ func testFilter(t *testing.T, f *fixture) {
 	if got, err := f.Walk(t.Context(), f.scope, graph.Walk{From: []string{"a"}}); err != nil || len(got) != 0 {
 		t.Errorf("the zero filter let %d items through, %v", len(got), err)
 	}
-	edges, err := f.Between(t.Context(), f.scope, []string{"a", "b", "c", "secret"}, public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	edges := must.Get(f.Between(t.Context(), f.scope, []string{"a", "b", "c", "secret"}, public))(t)
 	folded.Same(t, edges, []schemas.Edge{{From: "c", Rel: schemas.RelFollows, To: "a"}})
-	distances, err := f.Distances(t.Context(), f.scope, []string{"a"}, []string{"b", "c", "secret"}, 5, public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	distances := must.Get(f.Distances(t.Context(), f.scope, []string{"a"}, []string{"b", "c", "secret"}, 5, public))(t)
 	folded.Same(t, distances, map[string]int{"c": 1})
 }
 
@@ -287,27 +277,15 @@ func testRemove(t *testing.T, f *fixture) {
 	folded.Same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 1}), []graph.Visit{visit("c", 1, "b", schemas.RelPartOf, "c")})
 }
 
-// remains checks how many of the items the driver says that it holds. An erasure asks it.
 func (f *fixture) remains(t *testing.T, want int, ids ...string) {
 	t.Helper()
-	d, ok := f.driver.(interface {
-		Remaining(ctx context.Context, tenant string, ids []string) (int, error)
-	})
-	if !ok {
-		t.Fatal("the driver does not count what an erasure has left")
-	}
-	if got, err := d.Remaining(t.Context(), f.scope.Tenant(), ids); err != nil || got != want {
-		t.Errorf("%d of %v remain, want %d: %v", got, ids, want, err)
-	}
+	folded.Remains(t, f.driver, f.scope.Tenant(), want, ids...)
 }
 
 func testBetween(t *testing.T, f *fixture) {
 	f.apply(t, node(1, "a", link(schemas.RelFollows, "b"), link(schemas.RelCausedBy, "b"), link(schemas.RelFollows, "gone")),
 		mention(2, "b", "x"), mention(3, "c", "x"), add(4, "a", link(schemas.RelFollows, "b"), link(schemas.RelFollows, "c")))
-	edges, err := f.Between(t.Context(), f.scope, []string{"c", "b", "a", "a", "gone"}, schemas.MatchAll())
-	if err != nil {
-		t.Fatal(err)
-	}
+	edges := must.Get(f.Between(t.Context(), f.scope, []string{"c", "b", "a", "a", "gone"}, schemas.MatchAll()))(t)
 	folded.Same(t, edges, []schemas.Edge{{From: "a", Rel: schemas.RelCausedBy, To: "b"}, {From: "a", Rel: schemas.RelFollows, To: "b"},
 		{From: "a", Rel: schemas.RelFollows, To: "c"}})
 }
@@ -318,34 +296,16 @@ func testDistances(t *testing.T, f *fixture) {
 		log = append(log, node(int64(i+1), fmt.Sprint(i), link(schemas.RelFollows, fmt.Sprint(i-1))))
 	}
 	f.apply(t, append(log, node(9, "m", link(schemas.RelMentions, "0")))...)
-	got, err := f.Distances(t.Context(), f.scope, []string{"0", "5"}, []string{"0", "1", "3", "7", "m", "unknown"}, 5, schemas.MatchAll())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(f.Distances(t.Context(), f.scope, []string{"0", "5"}, []string{"0", "1", "3", "7", "m", "unknown"}, 5, schemas.MatchAll()))(t)
 	folded.Same(t, got, map[string]int{"0": 0, "1": 1, "3": 2, "7": 2})
-	got, err = f.Distances(t.Context(), f.scope, []string{"0"}, []string{"5", "6"}, 5, schemas.MatchAll())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got = must.Get(f.Distances(t.Context(), f.scope, []string{"0"}, []string{"5", "6"}, 5, schemas.MatchAll()))(t)
 	folded.Same(t, got, map[string]int{"5": 5})
 }
 
 func testReplay(t *testing.T, f *fixture) {
 	log := []graph.Change{mention(1, "a", "x"), add(2, "a", link(schemas.RelFollows, "b")), node(3, "b"), mention(4, "a", "y")}
-	f.apply(t, log...)
-	before, err := f.Digest(t.Context(), f.scope)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range log {
-		f.apply(t, log[i:]...)
-	}
-	if after, err := f.Digest(t.Context(), f.scope); err != nil || after != before {
-		t.Errorf("a replay changed the digest: %v", err)
-	}
-	if err := f.Apply(t.Context(), f.scope, nil, 9); err != nil {
-		t.Fatal(err)
-	}
+	folded.Replay(t, f.Graph, f.scope, log)
+	must.Do(t, f.Apply(t.Context(), f.scope, nil, 9))
 	f.apply(t, node(9, "late", link(schemas.RelFollows, "a")))
 	folded.Same(t, f.walk(t, graph.Walk{From: []string{"late"}}), []graph.Visit{})
 	if at, err := f.Checkpoint(t.Context(), f.scope); err != nil || at != 9 {
@@ -386,26 +346,16 @@ func testTenants(t *testing.T, f *fixture) {
 	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{visit("b", 2, "b", schemas.RelMentions, "entity:x")})
 	folded.Same(t, other.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{visit("c", 1, "c", schemas.RelFollows, "a")})
 	other.apply(t, graph.Change{Position: 3, Remove: []string{"a", "b"}})
-	if err := other.Reset(t.Context(), other.scope); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.Reset(t.Context(), other.scope))
 	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), []graph.Visit{visit("b", 2, "b", schemas.RelMentions, "entity:x")})
 }
 
 func testReset(t *testing.T, f *fixture) {
-	empty, err := f.Digest(t.Context(), f.scope)
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := must.Get(f.Digest(t.Context(), f.scope))(t)
 	f.apply(t, node(1, "a"), node(2, "b", link(schemas.RelFollows, "a")))
-	if err := f.Reset(t.Context(), f.scope); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Reset(t.Context(), f.scope))
 	folded.Same(t, f.walk(t, graph.Walk{From: []string{"a"}}), []graph.Visit{})
-	at, err := f.Checkpoint(t.Context(), f.scope)
-	if got, derr := f.Digest(t.Context(), f.scope); err != nil || derr != nil || at != 0 || got != empty {
-		t.Errorf("after a reset: checkpoint %d, %v %v", at, err, derr)
-	}
+	folded.At(t, f.Graph, f.scope, 0, empty)
 	f.apply(t, node(1, "a"), node(2, "b", link(schemas.RelFollows, "a")))
 	if n := len(f.walk(t, graph.Walk{From: []string{"a"}})); n != 1 {
 		t.Error("nothing is there after a rebuild")
@@ -418,9 +368,7 @@ func testReopen(t *testing.T, f *fixture) {
 	look := func() []any {
 		digest, err1 := f.Digest(t.Context(), f.scope)
 		at, err2 := f.Checkpoint(t.Context(), f.scope)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err1, err2))
 		return []any{digest, at, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 3}), f.walk(t, graph.Walk{Entities: []string{"y"}, Hops: 2})}
 	}
 	before := look()

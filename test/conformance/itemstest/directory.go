@@ -8,6 +8,7 @@ import (
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 func testNeighbours(t *testing.T, f *fixture) {
@@ -19,10 +20,7 @@ func testNeighbours(t *testing.T, f *fixture) {
 	f.apply(t, turn(1, "q10", 10), turn(2, "q30", 30), turn(3, "q50", 50), put(4, Record("alone", "", 0)))
 	check := func(id string, radius int, want ...items.Neighbour) {
 		t.Helper()
-		got, err := f.Neighbours(t.Context(), f.scope, []string{id, "unknown", "alone"}, radius)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(f.Neighbours(t.Context(), f.scope, []string{id, "unknown", "alone"}, radius))(t)
 		expected := map[string][]items.Neighbour{}
 		if want != nil {
 			expected[id] = want
@@ -58,17 +56,11 @@ func testRecent(t *testing.T, f *fixture) {
 	one := schemas.Where(schemas.Cond{Field: schemas.FieldCategory, Op: schemas.In, Values: []string{"1"}})
 	for _, filter := range []schemas.Filter{schemas.MatchAll(), one, schemas.MatchNone()} {
 		for _, limit := range []int{-1, 0, 1, 7, 500} {
-			got, err := f.Recent(t.Context(), f.scope, filter, items.Place{}, limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(f.Recent(t.Context(), f.scope, filter, items.Place{}, limit))(t)
 			folded.Same(t, got, m.recent(filter, max(0, limit)))
 			var paged []string // the same in pages
 			for at := (items.Place{}); limit == 500; {
-				page, err := f.Recent(t.Context(), f.scope, filter, at, limit)
-				if err != nil {
-					t.Fatal(err)
-				}
+				page := must.Get(f.Recent(t.Context(), f.scope, filter, at, limit))(t)
 				if paged = append(paged, page...); len(page) == 0 {
 					folded.Same(t, paged, m.recent(filter, n))
 					break
@@ -95,10 +87,7 @@ func testStats(t *testing.T, f *fixture) {
 		t.Helper()
 		f.apply(t, log...)
 		m.apply(log)
-		got, err := f.Stats(t.Context(), f.scope)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(f.Stats(t.Context(), f.scope))(t)
 		folded.Same(t, got, m.stats())
 	}
 	check(log[:30]...)

@@ -10,6 +10,7 @@ import (
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // Harness makes the stores under test.
@@ -48,11 +49,7 @@ func (f *fixture) apply(t *testing.T, changes ...items.Change) {
 
 func (f *fixture) get(t *testing.T, ids ...string) []schemas.Record {
 	t.Helper()
-	got, err := f.Get(t.Context(), f.scope, ids)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
+	return must.Get(f.Get(t.Context(), f.scope, ids))(t)
 }
 
 func put(position int64, r *schemas.Record) items.Change {
@@ -96,10 +93,7 @@ func testLink(t *testing.T, f *fixture) {
 	folded.Same(t, f.get(t, "a"), []schemas.Record{want})
 	f.reopen()
 	folded.Same(t, f.get(t, "a"), []schemas.Record{want})
-	got, err := f.Neighbours(t.Context(), f.scope, []string{"a"}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(f.Neighbours(t.Context(), f.scope, []string{"a"}, 1))(t)
 	folded.Same(t, got, map[string][]items.Neighbour{"a": {{ID: "b", Offset: -1, Terms: 6}}})
 }
 
@@ -125,35 +119,17 @@ func testErase(t *testing.T, f *fixture) {
 	if got := f.get(t, "a", "b", "c"); len(got) != 2 {
 		t.Errorf("%d records", len(got))
 	}
-	got, err := f.Neighbours(t.Context(), f.scope, []string{"a", "b"}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(f.Neighbours(t.Context(), f.scope, []string{"a", "b"}, 1))(t)
 	folded.Same(t, got, map[string][]items.Neighbour{"a": {{ID: "c", Offset: 1, Terms: 7}}})
 	f.apply(t, items.Change{Position: 5, Erased: []string{"c"}}, put(6, Record("c", "s", 4)), put(7, Record("b", "s", 5)))
-	got, err = f.Neighbours(t.Context(), f.scope, []string{"a"}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got = must.Get(f.Neighbours(t.Context(), f.scope, []string{"a"}, 2))(t)
 	folded.Same(t, got, map[string][]items.Neighbour{"a": {{ID: "c", Offset: 1, Terms: 9}, {ID: "b", Offset: 2, Terms: 10}}})
 }
 
 func testReplay(t *testing.T, f *fixture) {
 	log := []items.Change{put(1, Record("a", "s", 0)), {Position: 2, Accessed: []string{"a"}, At: epoch()}, put(3, Record("b", "s", 1))}
-	f.apply(t, log...)
-	before, err := f.Digest(t.Context(), f.scope)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range log {
-		f.apply(t, log[i:]...)
-	}
-	if after, err := f.Digest(t.Context(), f.scope); err != nil || after != before {
-		t.Errorf("a replay changed the digest: %v", err)
-	}
-	if err := f.Apply(t.Context(), f.scope, nil, 9); err != nil {
-		t.Fatal(err)
-	}
+	folded.Replay(t, f.Items, f.scope, log)
+	must.Do(t, f.Apply(t.Context(), f.scope, nil, 9))
 	f.apply(t, put(9, Record("late", "s", 0)))
 	if at, err := f.Checkpoint(t.Context(), f.scope); err != nil || at != 9 || len(f.get(t, "late")) != 0 {
 		t.Errorf("checkpoint %d, %v", at, err)
@@ -207,32 +183,19 @@ func testTenants(t *testing.T, f *fixture) {
 	if got := f.get(t, "a", "b"); len(got) != 2 || got[0].Tokens != 0 || got[1].Tokens != 0 {
 		t.Errorf("tenant t1 has %d records left", len(got))
 	}
-	if err := other.Reset(t.Context(), other.scope); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.Reset(t.Context(), other.scope))
 	if stats, err := f.Stats(t.Context(), f.scope); err != nil || stats.Items != 2 {
 		t.Errorf("stats %+v, %v", stats, err)
 	}
 }
 
 func testReset(t *testing.T, f *fixture) {
-	empty, err := f.Digest(t.Context(), f.scope)
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := must.Get(f.Digest(t.Context(), f.scope))(t)
 	f.apply(t, put(1, Record("a", "s", 0)))
-	if err := f.Reset(t.Context(), f.scope); err != nil {
-		t.Fatal(err)
-	}
-	stats, err := f.Stats(t.Context(), f.scope)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Reset(t.Context(), f.scope))
+	stats := must.Get(f.Stats(t.Context(), f.scope))(t)
 	folded.Same(t, stats, items.Stats{})
-	at, err := f.Checkpoint(t.Context(), f.scope)
-	if got, derr := f.Digest(t.Context(), f.scope); err != nil || derr != nil || at != 0 || got != empty {
-		t.Errorf("after a reset: checkpoint %d, %v %v", at, err, derr)
-	}
+	folded.At(t, f.Items, f.scope, 0, empty)
 	f.apply(t, put(1, Record("a", "s", 0)))
 	if got := f.get(t, "a"); len(got) != 1 {
 		t.Error("nothing is there after a rebuild")
@@ -249,9 +212,7 @@ func testReopen(t *testing.T, f *fixture) {
 		stats, err3 := f.Stats(t.Context(), f.scope)
 		digest, err4 := f.Digest(t.Context(), f.scope)
 		at, err5 := f.Checkpoint(t.Context(), f.scope)
-		if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err1, err2, err3, err4, err5))
 		return []any{f.get(t, ids...), near, recent, stats, digest, at}
 	}
 	before := look()
@@ -266,10 +227,7 @@ func testTokens(t *testing.T, f *fixture) {
 		items.Change{Position: 4, Link: &schemas.MemoryLinked{From: "waits", Links: []schemas.Link{{Rel: schemas.RelFollows, To: "a"}}}})
 	uncounted := func(limit int) []string {
 		var ids []string
-		list, err := f.Uncounted(t.Context(), f.scope, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(f.Uncounted(t.Context(), f.scope, limit))(t)
 		for _, r := range list {
 			ids = append(ids, r.ID)
 		}
@@ -280,10 +238,7 @@ func testTokens(t *testing.T, f *fixture) {
 	if n := len(uncounted(1)); n != 1 {
 		t.Errorf("%d records for a limit of 1", n)
 	}
-	before, err := f.Digest(t.Context(), f.scope)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(f.Digest(t.Context(), f.scope))(t)
 	f.count(t, map[string]int{"a": 7, "b": 0})
 	folded.Same(t, uncounted(10), []string{"b"})
 	if got := f.get(t, "a"); len(got) != 1 || got[0].Tokens != 7 {
@@ -299,10 +254,7 @@ func testTokens(t *testing.T, f *fixture) {
 // count gives items their token counts and holds what that returns against what is stored.
 func (f *fixture) count(t *testing.T, counts map[string]int) {
 	t.Helper()
-	counted, err := f.CountTokens(t.Context(), f.scope, 10, func(r *schemas.Record) int { return counts[r.ID] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	counted := must.Get(f.CountTokens(t.Context(), f.scope, 10, func(r *schemas.Record) int { return counts[r.ID] }))(t)
 	for i := range counted {
 		folded.Same(t, f.get(t, counted[i].ID), counted[i:i+1])
 		if counted[i].Tokens != counts[counted[i].ID] {

@@ -12,6 +12,7 @@ import (
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // around returns the ids around each spot, and fails when ranks do not ascend.
@@ -82,19 +83,13 @@ func testNovelty(t *testing.T, f *fixture) {
 	}
 	digest := func() [32]byte {
 		t.Helper()
-		d, err := f.Digest(t.Context(), f.scope)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+		return must.Get(f.Digest(t.Context(), f.scope))(t)
 	}
 	f.apply(t, put(1, Record("a", "s", 0)), put(2, claimed), put(3, Record("b", "s", 2)),
 		items.Change{Position: 3, Novelty: map[string]float64{"a": 1, "claimed": .5, "unknown": .5}})
 	before := digest()
 	folded.Same(t, []float64{novelty("a"), novelty("claimed"), novelty("b")}, []float64{1, .25, -1})
-	if err := f.SetNovelties(t.Context(), f.scope, map[string]float64{"b": .1234, "unknown": 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.SetNovelties(t.Context(), f.scope, map[string]float64{"b": .1234, "unknown": 1}))
 	if digest() == before {
 		t.Error("a novelty is not part of the digest")
 	}

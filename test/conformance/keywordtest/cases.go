@@ -10,6 +10,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
+	"satchel/test/must"
 )
 
 func zeroScope(s *suite) {
@@ -152,10 +153,7 @@ func filter(s *suite) {
 		if s.features.ExactMoments && res.N != len(res.Hits) {
 			s.Errorf("%v: moments over %d documents", test.f.Conds(), res.N)
 		}
-		scores, err := s.x.Score(s.Context(), s.s, q, []string{"one", "two"})
-		if err != nil {
-			s.Fatal(err)
-		}
+		scores := must.Get(s.x.Score(s.Context(), s.s, q, []string{"one", "two"}))(s)
 		for i, id := range []string{"one", "two"} {
 			if shown := fmt.Sprint(ids(res)); (scores[i] > 0) != containsID(res, id) {
 				s.Errorf("score of %s is %v but hits are %s", id, scores[i], shown)

@@ -1,12 +1,11 @@
 package keywordtest
 
 import (
-	"context"
 	"fmt"
 
-	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 func tenants(s *suite) {
@@ -25,9 +24,7 @@ func tenants(s *suite) {
 	}
 	s.remove(other, "same")
 	s.finds(s.s, "table", "same")
-	if err := s.x.Reset(s.Context(), other); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, s.x.Reset(s.Context(), other))
 	s.finds(s.s, "table", "same")
 	if mine, theirs := s.checkpoint(s.s), s.checkpoint(other); mine != 2 || theirs != 0 {
 		s.Errorf("checkpoints %d and %d", mine, theirs)
@@ -92,18 +89,9 @@ func replace(s *suite) {
 	s.finds(s.s, "united", "b")
 }
 
-// remains checks how many of the items the index says that it holds. An erasure asks it.
 func (s *suite) remains(want int, ids ...string) {
 	s.Helper()
-	x, ok := s.x.(interface {
-		Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error)
-	})
-	if !ok {
-		s.Fatal("the index does not count what an erasure has left")
-	}
-	if got, err := x.Remaining(s.Context(), s.s, ids); err != nil || got != want {
-		s.Errorf("%d of %v remain, want %d: %v", got, ids, want, err)
-	}
+	folded.Remains(s.T, s.x, s.s, want, ids...)
 }
 
 // digest checks that only what is in the index counts, not how it came there.
@@ -159,9 +147,7 @@ func digest(s *suite) {
 func reset(s *suite) {
 	s.put(s.s, doc("a", "ivory"))
 	full := s.digest(s.s)
-	if err := s.x.Reset(s.Context(), s.s); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, s.x.Reset(s.Context(), s.s))
 	s.finds(s.s, "ivory")
 	if at := s.checkpoint(s.s); at != 0 {
 		s.Errorf("checkpoint %d after reset", at)

@@ -11,6 +11,7 @@ import (
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // Features says what a driver does exactly; where it does not, the suite checks order,
@@ -92,40 +93,25 @@ func (s *suite) remove(sc scope.Scope, ids ...string) {
 
 func (s *suite) apply(sc scope.Scope, changes []keyword.Change, upTo int64) {
 	s.Helper()
-	if err := s.x.Apply(s.Context(), sc, changes, upTo); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, s.x.Apply(s.Context(), sc, changes, upTo))
 }
 
 func (s *suite) checkpoint(sc scope.Scope) int64 {
 	s.Helper()
-	at, err := s.x.Checkpoint(s.Context(), sc)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return at
+	return must.Get(s.x.Checkpoint(s.Context(), sc))(s)
 }
 
 func (s *suite) digest(sc scope.Scope) [32]byte {
 	s.Helper()
-	d, err := s.x.Digest(s.Context(), sc)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return d
+	return must.Get(s.x.Digest(s.Context(), sc))(s)
 }
 
 // search returns what q finds in sc, having checked that it is in order and that Score
 // agrees with it.
 func (s *suite) search(sc scope.Scope, q keyword.Query) keyword.Result {
 	s.Helper()
-	res, err := s.x.Search(s.Context(), sc, q)
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := agrees(s, sc, q, res); err != nil {
-		s.Fatal(err)
-	}
+	res := must.Get(s.x.Search(s.Context(), sc, q))(s)
+	must.Do(s, agrees(s, sc, q, res))
 	return res
 }
 

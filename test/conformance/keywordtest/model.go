@@ -13,6 +13,7 @@ import (
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // model is the index as plainly as it can be written.
@@ -98,9 +99,7 @@ func modelled(s *suite) {
 				for range rapid.IntRange(1, 5).Draw(t, "n") {
 					changes = append(changes, change(t))
 				}
-				if err := s.x.Apply(s.Context(), sc, changes, at); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.x.Apply(s.Context(), sc, changes, at))
 			},
 			"search": func(t *rapid.T) {
 				q := keyword.Query{Population: schemas.MatchAll(), Text: text.Draw(t, "query"), Limit: rapid.IntRange(0, 7).Draw(t, "limit"),

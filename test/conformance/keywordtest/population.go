@@ -9,6 +9,7 @@ import (
 
 	"satchel/pipeline/store/keyword"
 	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 // open documents are what everybody may see.
@@ -29,10 +30,7 @@ func population(s *suite) {
 		s.Errorf("hidden documents change what is found (-without +with):\n%s", diff)
 	}
 	texts := []string{"copper kettle", "walnut", "nothing of it"}
-	with, err := s.x.ScoreTexts(s.Context(), s.s, q, texts)
-	if err != nil {
-		s.Fatal(err)
-	}
+	with := must.Get(s.x.ScoreTexts(s.Context(), s.s, q, texts))(s)
 	s.remove(s.s, "x", "y", "z")
 	without, err := s.x.ScoreTexts(s.Context(), s.s, q, texts)
 	if diff := cmp.Diff(without, with); err != nil || diff != "" {
@@ -88,10 +86,7 @@ func texts(s *suite) {
 	var want []float64
 	var list []string
 	for _, d := range openDocs() {
-		scores, err := s.x.Score(s.Context(), s.s, q, []string{d.ID})
-		if err != nil {
-			s.Fatal(err)
-		}
+		scores := must.Get(s.x.Score(s.Context(), s.s, q, []string{d.ID}))(s)
 		want, list = append(want, scores[0]), append(list, d.Text)
 	}
 	got, err := s.x.ScoreTexts(s.Context(), s.s, q, list)

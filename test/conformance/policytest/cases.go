@@ -13,6 +13,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/policies"
 	"satchel/schemas"
+	"satchel/test/must"
 )
 
 //go:embed cases/*.json
@@ -56,15 +57,9 @@ type decisionCase struct {
 }
 
 func runCases(t *testing.T, p policies.PDP) {
-	files, err := fs.Glob(caseFiles, "cases/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(fs.Glob(caseFiles, "cases/*.json"))(t)
 	for _, name := range files {
-		raw, err := caseFiles.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(caseFiles.ReadFile(name))(t)
 		var cases []decisionCase
 		if err := json.Unmarshal(raw, &cases); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -94,10 +89,7 @@ func (c *decisionCase) run(t *testing.T, p policies.PDP) {
 		want = append(want, policies.Verdict{Allow: w.Allow, Reason: w.Reason, Redact: w.Redact, Obligations: w.Obligations})
 	}
 	for _, turn := range []string{"first", "again"} {
-		d, err := p.Decide(t.Context(), s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(p.Decide(t.Context(), s, r))(t)
 		if diff := cmp.Diff(want, d.Verdicts, ignoreEmpty()); diff != "" {
 			t.Errorf("%s time (-want +got):\n%s", turn, diff)
 		}

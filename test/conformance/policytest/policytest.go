@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/policies"
 	"satchel/schemas"
+	"satchel/test/must"
 )
 
 // Run holds the PDP that open returns to the contract of policies.PDP and to the
@@ -42,11 +43,7 @@ func plainScope(t interface {
 	Fatal(...any)
 }, p scope.Principal, purpose string) scope.Scope {
 	t.Helper()
-	s, err := scope.New("acme", p, purpose)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(scope.New("acme", p, purpose))(t)
 }
 
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
@@ -137,17 +134,11 @@ func batch(t *testing.T, p policies.PDP) {
 			Action: drawAction(t), Now: noon(),
 			Resources: rapid.SliceOfN(rapid.Custom(drawResource), 0, 8).Draw(t, "resources"),
 		}
-		whole, err := p.Decide(t.Context(), s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(p.Decide(t.Context(), s, r))(t)
 		for i := range r.Resources {
 			one := r
 			one.Resources = r.Resources[i : i+1]
-			single, err := p.Decide(t.Context(), s, one)
-			if err != nil {
-				t.Fatal(err)
-			}
+			single := must.Get(p.Decide(t.Context(), s, one))(t)
 			if diff := cmp.Diff(single.Verdicts[0], whole.Verdicts[i], ignoreEmpty()); diff != "" {
 				t.Errorf("verdict %d alone and in the batch differ: %s", i, diff)
 			}
@@ -158,18 +149,12 @@ func batch(t *testing.T, p policies.PDP) {
 func pushdown(t *testing.T, p policies.PDP) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, action := plainScope(t, drawPrincipal(t), drawPurpose(t)), drawAction(t)
-		f, err := p.Filter(t.Context(), s, action)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(p.Filter(t.Context(), s, action))(t)
 		r := policies.Request{Action: action, Now: noon(), Resources: make([]policies.Resource, 8)}
 		for i := range r.Resources {
 			r.Resources[i] = drawResource(t)
 		}
-		d, err := p.Decide(t.Context(), s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(p.Decide(t.Context(), s, r))(t)
 		for i, v := range d.Verdicts {
 			if v.Allow && !f.Match(&r.Resources[i].Facets) {
 				t.Errorf("%s: the filter %+v hides what is allowed: %+v", action, f.Conds(), r.Resources[i].Facets)
@@ -181,10 +166,7 @@ func pushdown(t *testing.T, p policies.PDP) {
 // hides is what makes the filter worth its name: denials a store can see are hidden.
 func hides(t *testing.T, p policies.PDP) {
 	s := plainScope(t, scope.Principal{ID: "planner", Level: 1, Groups: []string{"dev"}}, "support")
-	f, err := p.Filter(t.Context(), s, "read")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(p.Filter(t.Context(), s, "read"))(t)
 	plain := plainItems(1)[0].Facets
 	if !f.Match(&plain) {
 		t.Errorf("a plain item is hidden by %+v", f.Conds())
@@ -212,10 +194,7 @@ func aliasing(t *testing.T, p policies.PDP) {
 		r.Resources[i].Facets.Labels = []string{"level:public", "detected:email"}
 	}
 	for range 2 {
-		d, err := p.Decide(t.Context(), s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(p.Decide(t.Context(), s, r))(t)
 		for _, v := range d.Verdicts {
 			if diff := cmp.Diff([]string{"$.content.email"}, v.Redact); diff != "" {
 				t.Fatal(diff)
@@ -262,14 +241,8 @@ func concurrent(t *testing.T, p policies.PDP) {
 func Same(t *testing.T, n int, one, other policies.PDP) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, r := Draw(t, n)
-		a, err := one.Decide(t.Context(), s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := other.Decide(t.Context(), s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(one.Decide(t.Context(), s, r))(t)
+		b := must.Get(other.Decide(t.Context(), s, r))(t)
 		if a.InputHash != b.InputHash {
 			t.Errorf("input hashes %q and %q", a.InputHash, b.InputHash)
 		}
@@ -278,14 +251,8 @@ func Same(t *testing.T, n int, one, other policies.PDP) {
 				t.Errorf("%s by %+v of %+v: verdicts differ (-one +other):\n%s", r.Action, s.Principal(), r.Resources[i], diff)
 			}
 		}
-		f, err := one.Filter(t.Context(), s, r.Action)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := other.Filter(t.Context(), s, r.Action)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(one.Filter(t.Context(), s, r.Action))(t)
+		g := must.Get(other.Filter(t.Context(), s, r.Action))(t)
 		if f.IsNone() != g.IsNone() || !cmp.Equal(f.Conds(), g.Conds(), ignoreEmpty()) {
 			t.Errorf("filters %+v and %+v", f.Conds(), g.Conds())
 		}

@@ -7,6 +7,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/policies"
 	"satchel/schemas"
+	"satchel/test/must"
 )
 
 // spelling holds that a restriction restricts however its label or the purpose is
@@ -29,14 +30,8 @@ func spelling(t *testing.T, p policies.PDP) {
 			m := schemas.MemoryItem{ID: label, SecurityLabel: []string{"level:public", label}}
 			r.Resources, want = append(r.Resources, policies.Resource{ID: label, Facets: m.Facets()}), append(want, reason)
 		}
-		d, err := p.Decide(t.Context(), s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := p.Filter(t.Context(), s, "read")
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(p.Decide(t.Context(), s, r))(t)
+		f := must.Get(p.Filter(t.Context(), s, "read"))(t)
 		for i, v := range d.Verdicts {
 			if v.Reason != want[i] {
 				t.Errorf("%s for %q: %s, want %s", r.Resources[i].ID, purpose, v.Reason, want[i])

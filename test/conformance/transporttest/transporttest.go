@@ -38,7 +38,7 @@ type Transport struct {
 	Join func(t *testing.T, id string) (membership transport.Membership, leave func())
 
 	// Published returns the ids of a tenant's events in the ledger, Rejected those of its
-	// dead letters, both in order, as somebody reads them who is no worker.
+	// dead letters, both in order, as someone reads them who is no worker.
 	Published func(t *testing.T, tenant string) []string
 	Rejected  func(t *testing.T, tenant string) []string
 }

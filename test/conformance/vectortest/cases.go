@@ -1,7 +1,6 @@
 package vectortest
 
 import (
-	"context"
 	"sync"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +8,8 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
+	"satchel/test/conformance/internal/folded"
+	"satchel/test/must"
 )
 
 func chunksAndAxes(t *suite) {
@@ -51,10 +52,7 @@ func idempotent(t *suite) {
 	s := t.scope("acme")
 	first := []vector.Change{doc(1, "a", t.unit(1)), doc(2, "b", t.unit(0, 1)), {Position: 3, Remove: []string{"b"}}}
 	t.apply(s, 3, first...)
-	before, err := t.x.Digest(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(t.x.Digest(t.Context(), s))(t)
 	t.apply(s, 3, first...)
 	t.apply(s, 2, first[:2]...)
 	t.apply(s, 3, doc(3, "a", t.unit(0, 0, 1)))
@@ -97,9 +95,7 @@ func removeAtOnce(t *suite) {
 	t.apply(s, 2, first...)
 	t.apply(other, 1, doc(1, "a", t.unit(1)))
 	for range 2 {
-		if err := t.x.Remove(t.Context(), s, []string{"a", "never"}, 2); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, t.x.Remove(t.Context(), s, []string{"a", "never"}, 2))
 	}
 	t.remains(s, 1, "a", "b", "never")
 	t.apply(s, 2, first...) // of which it has all
@@ -109,24 +105,13 @@ func removeAtOnce(t *suite) {
 		t.Errorf("checkpoint %d, error %v", at, err)
 	}
 	t.apply(s, 3, doc(3, "a", t.unit(1)))
-	if err := t.x.Remove(t.Context(), s, []string{"a", "b"}, 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, t.x.Remove(t.Context(), s, []string{"a", "b"}, 2))
 	t.wantIDs(t.search(s, t.ask(t.unit(1), 10)), "a") // it came later
 }
 
-// remains checks how many of the items the driver says that it holds. An erasure asks it.
 func (t *suite) remains(s scope.Scope, want int, ids ...string) {
 	t.Helper()
-	d, ok := t.d.(interface {
-		Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error)
-	})
-	if !ok {
-		t.Fatal("the driver does not count what an erasure has left")
-	}
-	if got, err := d.Remaining(t.Context(), s, ids); err != nil || got != want {
-		t.Errorf("%d of %v remain, want %d: %v", got, ids, want, err)
-	}
+	folded.Remains(t.T, t.d, s, want, ids...)
 }
 
 func tenants(t *suite) {
@@ -136,9 +121,7 @@ func tenants(t *suite) {
 	t.wantIDs(t.search(a, t.ask(t.unit(1), 10)), "same")
 	t.wantIDs(t.search(b, t.ask(t.unit(1), 10)), "other", "same")
 	t.apply(b, 3, vector.Change{Position: 3, Remove: []string{"same"}})
-	if err := t.x.Reset(t.Context(), t.scope("third")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, t.x.Reset(t.Context(), t.scope("third")))
 	t.wantIDs(t.search(a, t.ask(t.unit(1), 10)), "same")
 	if at, err := t.x.Checkpoint(t.Context(), a); err != nil || at != 1 {
 		t.Errorf("checkpoint %d, error %v", at, err)
@@ -171,10 +154,7 @@ func filter(t *suite) {
 		q.Filter = c.filter
 		t.wantIDs(t.search(s, q), c.want...)
 		t.checkMoments(s, q, len(c.want))
-		scores, err := t.x.Score(t.Context(), s, q, []string{"a", "b", "c", "d"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		scores := must.Get(t.x.Score(t.Context(), s, q, []string{"a", "b", "c", "d"}))(t)
 		passing := 0
 		for _, score := range scores {
 			if score != 0 {
@@ -207,14 +187,9 @@ func zeroVectors(t *suite) {
 
 func reset(t *suite) {
 	s := t.scope("acme")
-	fresh, err := t.x.Digest(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := must.Get(t.x.Digest(t.Context(), s))(t)
 	t.apply(s, 1, doc(1, "a", t.unit(1)))
-	if err := t.x.Reset(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, t.x.Reset(t.Context(), s))
 	t.wantIDs(t.search(s, t.ask(t.unit(1), 10)))
 	if at, err := t.x.Checkpoint(t.Context(), s); err != nil || at != 0 {
 		t.Errorf("checkpoint %d, error %v", at, err)
@@ -243,10 +218,7 @@ func digestOfContent(t *suite) {
 		s, c := t.scope("tenant-"+name), base()
 		change(c.Put)
 		t.apply(s, 2, c)
-		digest, err := t.x.Digest(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		digest := must.Get(t.x.Digest(t.Context(), s))(t)
 		if other, there := seen[digest]; there {
 			t.Errorf("%s and %s have the same digest", name, other)
 		}

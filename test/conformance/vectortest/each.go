@@ -11,6 +11,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
+	"satchel/test/must"
 )
 
 // each holds SearchEach to Search: the same results, to the last bit, filter by filter,
@@ -92,10 +93,7 @@ func chunkByChunk(t *suite) {
 	if err != nil || len(got) != len(ids) {
 		t.Fatalf("%d scores of %d ids, error %v", len(got), len(ids), err)
 	}
-	best, err := t.x.Score(t.Context(), s, q, ids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	best := must.Get(t.x.Score(t.Context(), s, q, ids))(t)
 	there := 0
 	for i, list := range got {
 		most := 0.0

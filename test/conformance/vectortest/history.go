@@ -8,6 +8,7 @@ import (
 
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
+	"satchel/test/must"
 )
 
 func drawChange(t *rapid.T, dims int, at int64) vector.Change {
@@ -59,9 +60,7 @@ func history(t *suite) {
 		for at := 0; at < n; {
 			next := rapid.IntRange(at+1, n).Draw(rt, "batch")
 			again := rapid.IntRange(0, at).Draw(rt, "from")
-			if err := t.x.Apply(ctx, long, all[again:next], int64(next)); err != nil {
-				rt.Fatal(err)
-			}
+			must.Do(rt, t.x.Apply(ctx, long, all[again:next], int64(next)))
 			at = next
 		}
 		var rest []vector.Change
@@ -70,27 +69,16 @@ func history(t *suite) {
 				rest = append(rest, vector.Change{Position: c.Position, Put: c.Put})
 			}
 		}
-		if err := t.x.Apply(ctx, short, rest, int64(n)); err != nil {
-			rt.Fatal(err)
-		}
-		a, err := t.x.Digest(ctx, long)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Do(rt, t.x.Apply(ctx, short, rest, int64(n)))
+		a := must.Get(t.x.Digest(ctx, long))(rt)
 		if b, err := t.x.Digest(ctx, short); err != nil || a != b {
 			rt.Fatalf("the digest depends on the history; error %v", err)
 		}
 		q := vector.Query{Vector: unit(t.dims, 1, -.5, .1), Limit: rapid.IntRange(0, 14).Draw(rt, "limit"),
 			Axis:   rapid.SampledFrom([]string{"", "strategy"}).Draw(rt, "axis"),
 			Filter: schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 2})}
-		first, err := t.x.Search(ctx, long, q)
-		if err != nil {
-			rt.Fatal(err)
-		}
-		second, err := t.x.Search(ctx, short, q)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		first := must.Get(t.x.Search(ctx, long, q))(rt)
+		second := must.Get(t.x.Search(ctx, short, q))(rt)
 		if !t.ExactMoments {
 			first.Mean, first.SD, first.N, second.Mean, second.SD, second.N = 0, 0, 0, 0, 0, 0
 		}

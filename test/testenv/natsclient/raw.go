@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nkeys"
+
+	"satchel/test/must"
 )
 
 // Raw is a connection to a NATS server that publishes headers as no client library writes them.
@@ -26,9 +28,7 @@ func ConnectRaw(t testing.TB, conn net.Conn, key nkeys.KeyPair) *Raw {
 	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() }) // the server may have closed it
 	r := &Raw{conn: conn, lines: make(chan string, 1024)}
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conn.SetDeadline(time.Now().Add(5*time.Minute)))
 	go func() {
 		defer close(r.lines)
 		for in := bufio.NewScanner(conn); in.Scan(); {
@@ -51,14 +51,8 @@ func sign(t testing.TB, nonce string, key nkeys.KeyPair) string {
 	if key == nil {
 		return ""
 	}
-	public, err := key.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := key.Sign([]byte(nonce))
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must.Get(key.PublicKey())(t)
+	signed := must.Get(key.Sign([]byte(nonce)))(t)
 	return fmt.Sprintf(`,"nkey":%q,"sig":%q`, public, base64.RawURLEncoding.EncodeToString(signed))
 }
 

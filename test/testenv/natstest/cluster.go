@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"satchel/test/must"
 	"satchel/test/testenv"
 	"satchel/test/testenv/internal/process"
 )
@@ -97,10 +98,7 @@ func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
 	for range n {
-		port, err := testenv.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		port := must.Get(testenv.FreePort())(t)
 		ports = append(ports, port)
 	}
 	return ports

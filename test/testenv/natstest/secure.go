@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
 
+	"satchel/test/must"
 	"satchel/test/testenv"
 )
 
@@ -54,10 +55,7 @@ func (c *Cluster) operator(t testing.TB) string {
 	operator.SystemAccount = system
 	claims := jwt.NewAccountClaims(app)
 	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
-	user, err := jwt.FormatUserConfig(signed(t, jwt.NewUserClaims(public), account), seed(t, pair))
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := must.Get(jwt.FormatUserConfig(signed(t, jwt.NewUserClaims(public), account), seed(t, pair)))(t)
 	c.User.Creds = c.keep(t, "user.creds", user)
 	return strings.Join([]string{
 		"operator: " + signed(t, operator, signer), "system_account: " + system, "resolver: MEMORY", "resolver_preload {",
@@ -69,44 +67,27 @@ func (c *Cluster) operator(t testing.TB) string {
 func (c *Cluster) keep(t testing.TB, name string, secret []byte) string {
 	t.Helper()
 	path := filepath.Join(c.dir, name)
-	if err := os.WriteFile(path, secret, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, secret, 0o600))
 	return path
 }
 
 func newKey(t testing.TB, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
 	t.Helper()
-	pair, err := create()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(create())(t)
 	return pair, publicOf(t, pair)
 }
 
 func publicOf(t testing.TB, pair nkeys.KeyPair) string {
 	t.Helper()
-	public, err := pair.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return public
+	return must.Get(pair.PublicKey())(t)
 }
 
 func seed(t testing.TB, pair nkeys.KeyPair) []byte {
 	t.Helper()
-	s, err := pair.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(pair.Seed())(t)
 }
 
 func signed(t testing.TB, claims jwt.Claims, by nkeys.KeyPair) string {
 	t.Helper()
-	token, err := claims.Encode(by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
+	return must.Get(claims.Encode(by))(t)
 }

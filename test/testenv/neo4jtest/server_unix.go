@@ -17,6 +17,7 @@ import (
 
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j"
 
+	"satchel/test/must"
 	"satchel/test/parts"
 	"satchel/test/testenv"
 	"satchel/test/testenv/internal/process"
@@ -121,9 +122,7 @@ func findJars(t testing.TB) string {
 	if _, err := exec.LookPath("java"); err != nil {
 		parts.Missing(t, part, "no java on this machine (Debian: apt-get install openjdk-17-jre-headless maven)")
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(cache, 0o755))
 	err = process.Locked(home+".lock", func() error {
 		_, missing := os.Stat(home)
 		_, slow := os.Stat(archivePath(home))

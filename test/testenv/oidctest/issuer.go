@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"satchel/test/must"
 	"satchel/test/testenv"
 )
 
@@ -38,20 +39,14 @@ type Issuer struct {
 func NewIssuer(t testing.TB) *Issuer {
 	t.Helper()
 	authority := testenv.NewAuthority(t)
-	cert, err := tls.LoadX509KeyPair(authority.Issue(t, "issuer"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(tls.LoadX509KeyPair(authority.Issue(t, "issuer")))(t)
 	i := &Issuer{CA: authority.File, private: map[string]jose.JSONWebKey{}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(i.serve))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	i.URL = server.URL
-	pem, err := os.ReadFile(authority.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pem := must.Get(os.ReadFile(authority.File))(t)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
@@ -149,21 +144,8 @@ func SignJWT(t testing.TB, key jose.JSONWebKey, claims, header map[string]any) s
 	for name, value := range header {
 		options = options.WithHeader(jose.HeaderKey(name), value)
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(key.Algorithm), Key: key}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := signer.Sign(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := signed.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
+	signer := must.Get(jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(key.Algorithm), Key: key}, options))(t)
+	payload := must.Get(json.Marshal(claims))(t)
+	signed := must.Get(signer.Sign(payload))(t)
+	return must.Get(signed.CompactSerialize())(t)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/test/must"
 	"satchel/test/parts"
 	"satchel/test/testenv"
 	"satchel/test/testenv/internal/process"
@@ -42,10 +43,7 @@ func Start(t testing.TB, bundle fs.FS, revision string, env ...string) *Server {
 		os.WriteFile(filepath.Join(dir, ".manifest"), fmt.Appendf(nil, `{"revision": %q}`, revision), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	port, err := testenv.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := must.Get(testenv.FreePort())(t)
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	o := &Server{URL: "http://" + addr, Server: process.NewServer(t, "opa", "", process.Own())}
 	o.Command = func() *exec.Cmd {
@@ -87,13 +85,8 @@ func findBinary(t testing.TB) string {
 	if !parts.Required(part) {
 		parts.Missing(t, part, "it is not in "+cache+"; "+parts.RequireVar+"=opa builds it")
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	part, err := os.MkdirTemp(cache, "opa-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(cache, 0o755))
+	part := must.Get(os.MkdirTemp(cache, "opa-"))(t)
 	defer func() {
 		if err := os.RemoveAll(part); err != nil {
 			t.Error(err)
@@ -104,7 +97,7 @@ func findBinary(t testing.TB) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build OPA: %v: %s", err, out[:min(len(out), 600)])
 	}
-	if err := os.Rename(filepath.Join(part, "opa"), binary); err != nil { // whole or not at all, whoever else builds it
+	if err := os.Rename(filepath.Join(part, "opa"), binary); err != nil { // whole or not at all, where others build it too
 		t.Fatal(err)
 	}
 	return binary

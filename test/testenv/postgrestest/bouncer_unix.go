@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"satchel/test/must"
 	"satchel/test/parts"
 	"satchel/test/testenv"
 	"satchel/test/testenv/internal/process"
@@ -35,18 +36,9 @@ func Bouncer(t testing.TB, database, mode string) string {
 	if err != nil {
 		parts.Missing(t, "pgbouncer", err.Error())
 	}
-	at, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := testenv.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "pgbouncer-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(url.Parse(database))(t)
+	port := must.Get(testenv.FreePort())(t)
+	dir := must.Get(os.MkdirTemp("", "pgbouncer-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	password, _ := at.User.Password()
 	users, ini := filepath.Join(dir, "users"), filepath.Join(dir, "pgbouncer.ini")

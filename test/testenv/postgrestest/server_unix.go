@@ -20,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"satchel/test/must"
 	"satchel/test/parts"
 	"satchel/test/testenv"
 	"satchel/test/testenv/internal/process"
@@ -181,7 +182,7 @@ func StartIn(t testing.TB, dir string) *Server {
 }
 
 // StartTLS is Start with a certificate of its own, which the URL names the
-// authority of. It takes nobody without TLS.
+// authority of. It takes no one without TLS.
 func StartTLS(t testing.TB) *Server {
 	t.Helper()
 	p := newServer(t, "")
@@ -195,9 +196,7 @@ func StartTLS(t testing.TB) *Server {
 		}
 	}
 	hba := []byte("hostssl all all 127.0.0.1/32 scram-sha-256\n")
-	if err := os.WriteFile(filepath.Join(p.Dir, "data", "pg_hba.conf"), hba, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(p.Dir, "data", "pg_hba.conf"), hba, 0o600))
 	p.more, p.info.CA = []string{"ssl=on"}, ca.File
 	p.URL = p.info.url("postgres")
 	p.Start()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/qdrant/go-client/qdrant"
 
+	"satchel/test/must"
 	"satchel/test/parts"
 	"satchel/test/testenv"
 	"satchel/test/testenv/internal/process"
@@ -124,9 +125,7 @@ func newServer(t testing.TB, under string) *Server {
 	var err, err2 error
 	s.http, err = testenv.FreePort()
 	s.grpc, err2 = testenv.FreePort()
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, err2))
 	s.URL = fmt.Sprintf("http://127.0.0.1:%d", s.grpc)
 	p.Command, p.Ping = func() *exec.Cmd { return s.command(p) }, s.ping
 	return s

@@ -40,7 +40,8 @@ func unhex(text uint64) (v, bad uint64) {
 // appendUUID appends the canonical text of 16 bytes.
 func appendUUID(dst, key []byte) []byte {
 	for i, b := range key {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
+		switch i {
+		case 4, 6, 8, 10:
 			dst = append(dst, '-')
 		}
 		dst = append(dst, hexDigits[b>>4], hexDigits[b&15])

@@ -1,5 +1,5 @@
 // RollbackCheck remembers how far a process saw a store on a server, so that one that was
-// set back to an older copy, or emptied by somebody else, is noticed by the next write.
+// set back to an older copy, or emptied by someone else, is noticed by the next write.
 
 package columns
 

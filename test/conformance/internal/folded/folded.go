@@ -11,11 +11,13 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/schemas"
+	"satchel/test/must"
 )
 
 // Store folds changes of type C.
 type Store[C any] interface {
 	Apply(ctx context.Context, s scope.Scope, changes []C, upTo int64) error
+	Checkpoint(ctx context.Context, s scope.Scope) (int64, error)
 	Digest(ctx context.Context, s scope.Scope) ([32]byte, error)
 	Reset(ctx context.Context, s scope.Scope) error
 }
@@ -70,18 +72,46 @@ func Tenant(t interface {
 	Fatal(...any)
 }, name string) scope.Scope {
 	t.Helper()
-	s, err := scope.System(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(scope.System(name))(t)
 }
 
 // Apply applies changes up to the last of them.
 func Apply[C any](t *testing.T, x Store[C], s scope.Scope, changes ...C) {
 	t.Helper()
-	if err := x.Apply(t.Context(), s, changes, 0); err != nil {
-		t.Fatal(err)
+	must.Do(t, x.Apply(t.Context(), s, changes, 0))
+}
+
+// Replay applies a log and then every end of it again, which changes nothing.
+func Replay[C any](t *testing.T, x Store[C], s scope.Scope, log []C) {
+	t.Helper()
+	Apply(t, x, s, log...)
+	before := must.Get(x.Digest(t.Context(), s))(t)
+	for i := range log {
+		Apply(t, x, s, log[i:]...)
+	}
+	At(t, x, s, int64(len(log)), before)
+}
+
+// At checks a store's checkpoint and digest.
+func At[C any](t *testing.T, x Store[C], s scope.Scope, checkpoint int64, digest [32]byte) {
+	t.Helper()
+	at := must.Get(x.Checkpoint(t.Context(), s))(t)
+	if got := must.Get(x.Digest(t.Context(), s))(t); at != checkpoint || got != digest {
+		t.Errorf("checkpoint %d, want %d; the digest is the same: %v", at, checkpoint, got == digest)
+	}
+}
+
+// Remains checks how many of the items a driver says that it holds of a tenant. An erasure asks it.
+func Remains[S any](t *testing.T, driver any, of S, want int, ids ...string) {
+	t.Helper()
+	d, ok := driver.(interface {
+		Remaining(ctx context.Context, of S, ids []string) (int, error)
+	})
+	if !ok {
+		t.Fatal("the driver does not count what an erasure has left")
+	}
+	if got, err := d.Remaining(t.Context(), of, ids); err != nil || got != want {
+		t.Errorf("%d of %v remain, want %d: %v", got, ids, want, err)
 	}
 }
 
@@ -92,32 +122,21 @@ func Model[C any](t *testing.T, x Store[C], logs *rapid.Generator[[]C], begin fu
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		s := Tenant(t, "model-"+string(rune('a'+n%26)))
-		if err := x.Reset(ctx, s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, x.Reset(ctx, s))
 		log := logs.Draw(t, "log")
 		apply, check := begin(s)
 		for rest := log; len(rest) > 0; {
 			k := rapid.IntRange(1, len(rest)).Draw(t, "batch")
 			from := len(log) - len(rest)
 			overlap := rapid.IntRange(0, from).Draw(t, "overlap")
-			if err := x.Apply(ctx, s, log[from-overlap:from+k], 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, x.Apply(ctx, s, log[from-overlap:from+k], 0))
 			apply(log[from : from+k])
 			rest = rest[k:]
 			check(t)
 		}
-		before, err := x.Digest(ctx, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := x.Reset(ctx, s); err != nil {
-			t.Fatal(err)
-		}
-		if err := x.Apply(ctx, s, log, 0); err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(x.Digest(ctx, s))(t)
+		must.Do(t, x.Reset(ctx, s))
+		must.Do(t, x.Apply(ctx, s, log, 0))
 		if after, err := x.Digest(ctx, s); err != nil || after != before {
 			t.Fatalf("a rebuild in one batch has another digest: %v", err)
 		}

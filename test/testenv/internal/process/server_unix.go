@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"satchel/test/must"
 )
 
 // Server is a server of one test's own, which it may stop and kill. Only one goroutine at a time
@@ -28,10 +30,7 @@ type Server struct {
 // temporary files. Both go with the test.
 func NewServer(t testing.TB, name, under string, a Account) *Server {
 	t.Helper()
-	dir, err := os.MkdirTemp(under, "satchel-"+name+"-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(under, "satchel-"+name+"-"))(t)
 	s := &Server{Name: name, Dir: dir, Account: a, Last: syscall.SIGKILL, t: t}
 	t.Cleanup(func() {
 		if s.Running() {
@@ -41,9 +40,7 @@ func NewServer(t testing.TB, name, under string, a Account) *Server {
 			t.Error(err)
 		}
 	})
-	if err := errors.Join(os.Chmod(dir, 0o755), a.folder(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Chmod(dir, 0o755), a.folder(dir)))
 	return s
 }
 

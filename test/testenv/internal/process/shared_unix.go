@@ -25,7 +25,7 @@ type Pinger interface {
 // Share fills info with the server that the processes of one user share under name. Where none
 // runs it starts one: prepare makes the folder "data" in dir, fills info and returns the command.
 // While a process uses the server, until the test ends, it holds a lock on the file "users". A
-// keeper stops the server once nobody has held the lock for some seconds, and removes "data".
+// keeper stops the server once no one has held the lock for some seconds, and removes "data".
 func Share(t testing.TB, name string, a Account, info Pinger, prepare func(dir string) (command []string, err error)) {
 	t.Helper()
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("satchel-testenv-%d", os.Getuid()), name)
@@ -102,7 +102,7 @@ func lock(f *os.File, how int) error {
 	}
 }
 
-// keeper runs a server and stops it, by SIGINT and then SIGTERM, once nobody has used it
+// keeper runs a server and stops it, by SIGINT and then SIGTERM, once no one has used it
 // for a while.
 // Arguments: the folder, then the server's command.
 const keeper = `cd "$1" || exit 1
