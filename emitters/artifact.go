@@ -36,22 +36,22 @@ type Heavy struct {
 // handle, with which the whole can be opened. It wants the service: there is no outbox for
 // heavy content. The bytes pass through as a stream.
 func (e *Emitter) Store(ctx context.Context, item schemas.MemoryItem, h Heavy, opts *Options) (schemas.MemoryItem, schemas.Receipt, error) {
-	item, err := e.sandbox(ctx, item, h)
+	item, err := e.sandboxContent(ctx, item, h)
 	if err != nil {
 		return item, schemas.Receipt{}, err
 	}
-	item = e.filled(item)
-	ev, err := e.recorded(item, opts)
+	item = e.fillItem(item)
+	ev, err := e.buildRecordedEvent(item, opts)
 	if err != nil {
 		return item, schemas.Receipt{}, err
 	}
-	r, err := e.send(ctx, ev, opts)
+	r, err := e.sendEvent(ctx, ev, opts)
 	return item, r, err
 }
 
-// lighten returns item as it is, or with an extract in place of a content that is too
+// lightenItem returns item as it is, or with an extract in place of a content that is too
 // large for an event.
-func (e *Emitter) lighten(ctx context.Context, item schemas.MemoryItem) (schemas.MemoryItem, error) {
+func (e *Emitter) lightenItem(ctx context.Context, item schemas.MemoryItem) (schemas.MemoryItem, error) {
 	text := item.Content.Text()
 	if !e.cfg.Sandbox || len(text) <= SandboxOver {
 		return item, nil
@@ -60,10 +60,10 @@ func (e *Emitter) lighten(ctx context.Context, item schemas.MemoryItem) (schemas
 	if item.Content.Raw() != nil {
 		h.MediaType = "application/json"
 	}
-	return e.sandbox(ctx, item, h)
+	return e.sandboxContent(ctx, item, h)
 }
 
-func (e *Emitter) sandbox(ctx context.Context, item schemas.MemoryItem, h Heavy) (schemas.MemoryItem, error) {
+func (e *Emitter) sandboxContent(ctx context.Context, item schemas.MemoryItem, h Heavy) (schemas.MemoryItem, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, storeLimit)
@@ -87,15 +87,15 @@ func (e *Emitter) sandbox(ctx context.Context, item schemas.MemoryItem, h Heavy)
 		return item, err
 	}
 	var kept schemas.StoreReply
-	err = e.request(ctx, subject, schemas.StoreRequest{From: e.claim(), Offer: offer, MediaType: h.MediaType, Name: h.Name, Query: h.Query}, &kept)
+	err = e.sendRequest(ctx, subject, schemas.StoreRequest{From: e.makeClaim(), Offer: offer, MediaType: h.MediaType, Name: h.Name, Query: h.Query}, &kept)
 	if err = errors.Join(err, stop()); err != nil {
 		return item, fmt.Errorf("store artifact: %w", err)
 	}
-	return e.extracted(item, &kept)
+	return e.attachExtract(item, &kept)
 }
 
-// extracted is item with the extract and the reference of what was stored.
-func (e *Emitter) extracted(item schemas.MemoryItem, kept *schemas.StoreReply) (schemas.MemoryItem, error) {
+// attachExtract is item with the extract and the reference of what was stored.
+func (e *Emitter) attachExtract(item schemas.MemoryItem, kept *schemas.StoreReply) (schemas.MemoryItem, error) {
 	attributes := map[string]json.RawMessage{}
 	if len(item.Attributes) > 0 {
 		if err := json.Unmarshal(item.Attributes, &attributes); err != nil {
@@ -109,7 +109,8 @@ func (e *Emitter) extracted(item schemas.MemoryItem, kept *schemas.StoreReply) (
 	if err != nil {
 		return item, fmt.Errorf("encode attributes: %w", err)
 	}
-	item.Content, item.Provenance.Checksum = schemas.TextContent(kept.Extract), ""
+	item.Content = schemas.TextContent(kept.Extract)
+	item.Provenance.Checksum = ""
 	if len(item.SecurityLabel) == 0 {
 		item.SecurityLabel = e.cfg.Labels
 	}
@@ -130,6 +131,6 @@ func (e *Emitter) Open(ctx context.Context, handle string, offset, length int) (
 	if err != nil {
 		return reply, err
 	}
-	err = e.request(ctx, subject, schemas.OpenRequest{From: e.claim(), Handle: handle, Offset: offset, Length: length}, &reply)
+	err = e.sendRequest(ctx, subject, schemas.OpenRequest{From: e.makeClaim(), Handle: handle, Offset: offset, Length: length}, &reply)
 	return reply, err
 }

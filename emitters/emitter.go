@@ -165,15 +165,15 @@ type Options struct {
 // published then. To record an item again that another agent has recorded wants the role
 // editor, to lower its labels declassifier.
 func (e *Emitter) Remember(ctx context.Context, item schemas.MemoryItem, opts *Options) (schemas.Receipt, error) {
-	item, err := e.lighten(ctx, item)
+	item, err := e.lightenItem(ctx, item)
 	if err != nil {
 		return schemas.Receipt{}, err
 	}
-	ev, err := e.recorded(item, opts)
+	ev, err := e.buildRecordedEvent(item, opts)
 	if err != nil {
 		return schemas.Receipt{}, err
 	}
-	return e.send(ctx, ev, opts)
+	return e.sendEvent(ctx, ev, opts)
 }
 
 // RememberAll publishes items in order as atomic batches of at most 500 items and 8
@@ -182,11 +182,11 @@ func (e *Emitter) Remember(ctx context.Context, item schemas.MemoryItem, opts *O
 func (e *Emitter) RememberAll(ctx context.Context, items []schemas.MemoryItem) ([]schemas.Receipt, error) {
 	events := make([]event.Event, len(items))
 	for i := range items {
-		item, err := e.lighten(ctx, items[i])
+		item, err := e.lightenItem(ctx, items[i])
 		if err != nil {
 			return nil, fmt.Errorf("item %d: %w", i, err)
 		}
-		ev, err := e.recorded(item, nil)
+		ev, err := e.buildRecordedEvent(item, nil)
 		if err != nil {
 			return nil, fmt.Errorf("item %d: %w", i, err)
 		}
@@ -198,20 +198,20 @@ func (e *Emitter) RememberAll(ctx context.Context, items []schemas.MemoryItem) (
 // Link adds edges from an item to others. The item must be there, and be the agent's, unless
 // it is an editor.
 func (e *Emitter) Link(ctx context.Context, from string, links []schemas.Link, opts *Options) (schemas.Receipt, error) {
-	data := schemas.MemoryLinked{Scope: e.scope(), From: from, Links: links}
+	data := schemas.MemoryLinked{Scope: e.makeScope(), From: from, Links: links}
 	return e.sendData(ctx, schemas.TypeMemoryLinked, from, data, schemas.Invalid(data.Validate()), opts)
 }
 
 // Supersede says that by replaces item; item is shown no longer, and stays in the log. The
 // item must be the agent's, unless it is an editor.
 func (e *Emitter) Supersede(ctx context.Context, item, by, reason string, opts *Options) (schemas.Receipt, error) {
-	data := schemas.MemorySuperseded{Scope: e.scope(), Item: item, By: by, Reason: reason}
+	data := schemas.MemorySuperseded{Scope: e.makeScope(), Item: item, By: by, Reason: reason}
 	return e.sendData(ctx, schemas.TypeMemorySuperseded, item, data, schemas.Invalid(data.Validate()), opts)
 }
 
 // Accessed says that the agent used items outside a pack.
 func (e *Emitter) Accessed(ctx context.Context, items []string, opts *Options) (schemas.Receipt, error) {
-	data := schemas.MemoryAccessed{Scope: e.scope(), Items: items}
+	data := schemas.MemoryAccessed{Scope: e.makeScope(), Items: items}
 	return e.sendData(ctx, schemas.TypeMemoryAccessed, "accessed", data, schemas.Invalid(data.Validate()), opts)
 }
 
@@ -229,19 +229,19 @@ func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (sc
 	opts := &Options{EventID: e.cfg.NewID(), Wait: schemas.ReceiptLogged}
 	ctx, cancel := context.WithTimeout(ctx, forgetLimit)
 	defer cancel()
-	e.settle(ctx) // the service looks for the items in the log
+	e.waitUntilLogged(ctx) // the service looks for the items in the log
 	once := map[string]bool{}
 	items = slices.DeleteFunc(slices.Clone(items), func(id string) bool {
 		again := once[id]
 		once[id] = true
 		return again
 	})
-	data := schemas.MemoryErased{Scope: e.scope(), Items: items, Reason: reason}
+	data := schemas.MemoryErased{Scope: e.makeScope(), Items: items, Reason: reason}
 	patience := e.patience
 	if e.outbox != nil { // which would take what is late
 		patience = time.Minute
 	}
-	r, err := again(ctx, patience, func(ctx context.Context) (schemas.Receipt, error) {
+	r, err := retryTimeouts(ctx, patience, func(ctx context.Context) (schemas.Receipt, error) {
 		return e.sendData(ctx, schemas.TypeMemoryErased, "erasure", data, schemas.Invalid(data.Validate()), opts)
 	})
 	if err == nil && r.Level == schemas.ReceiptQueued {
@@ -277,22 +277,22 @@ func (e *Emitter) Ask(ctx context.Context, req schemas.ContextRequest) (schemas.
 		req.Meta.Type = schemas.MessageContextRequest
 	}
 	if req.Meta.From == nil {
-		req.Meta.From = e.claim()
+		req.Meta.From = e.makeClaim()
 	}
-	return res, e.context(ctx, "request", req, &res)
+	return res, e.requestContext(ctx, "request", req, &res)
 }
 
 // Source is the CloudEvents source of the emitter's events.
 func (e *Emitter) Source() string { return e.cfg.Source }
 
-func (e *Emitter) claim() *schemas.Agent {
+func (e *Emitter) makeClaim() *schemas.Agent {
 	return &schemas.Agent{Type: "agent", ID: e.cfg.Agent, SecurityLevel: e.cfg.Clearance, Groups: e.cfg.Groups, Roles: e.cfg.Roles}
 }
 
-func (e *Emitter) scope() schemas.MemoryScope { return schemas.MemoryScope{Tenant: e.cfg.Tenant} }
+func (e *Emitter) makeScope() schemas.MemoryScope { return schemas.MemoryScope{Tenant: e.cfg.Tenant} }
 
-// filled is an item with what is missing in it.
-func (e *Emitter) filled(item schemas.MemoryItem) schemas.MemoryItem {
+// fillItem is an item with what is missing in it.
+func (e *Emitter) fillItem(item schemas.MemoryItem) schemas.MemoryItem {
 	if item.ID == "" {
 		item.ID = e.cfg.NewID()
 	}
@@ -314,19 +314,19 @@ func (e *Emitter) filled(item schemas.MemoryItem) schemas.MemoryItem {
 	return item
 }
 
-func (e *Emitter) recorded(item schemas.MemoryItem, opts *Options) (event.Event, error) {
-	item = e.filled(item)
+func (e *Emitter) buildRecordedEvent(item schemas.MemoryItem, opts *Options) (event.Event, error) {
+	item = e.fillItem(item)
 	if !utf8.ValidString(item.Content.Text()) || !utf8.ValidString(item.Speaker) {
 		return event.Event{}, &schemas.Error{Code: schemas.CodeValidation, Field: "/content", Message: "content and speaker must be UTF-8"}
 	}
 	if err := schemas.Invalid(item.Validate()); err != nil {
 		return event.Event{}, err
 	}
-	return e.event(schemas.TypeMemoryRecorded, item.ID, item, opts)
+	return e.buildEvent(schemas.TypeMemoryRecorded, item.ID, item, opts)
 }
 
-// event builds and signs an event.
-func (e *Emitter) event(eventType, subject string, data any, opts *Options) (event.Event, error) {
+// buildEvent builds and signs an event.
+func (e *Emitter) buildEvent(eventType, subject string, data any, opts *Options) (event.Event, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return event.Event{}, fmt.Errorf("encode event: %w", err)
@@ -364,9 +364,9 @@ func (e *Emitter) sendData(ctx context.Context, eventType, subject string, data 
 	if invalid != nil {
 		return schemas.Receipt{}, invalid
 	}
-	ev, err := e.event(eventType, subject, data, opts)
+	ev, err := e.buildEvent(eventType, subject, data, opts)
 	if err != nil {
 		return schemas.Receipt{}, err
 	}
-	return e.send(ctx, ev, opts)
+	return e.sendEvent(ctx, ev, opts)
 }

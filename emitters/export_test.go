@@ -1,4 +1,4 @@
 package emitters
 
 // Again is what Forget asks with.
-var Again = again[int]
+var Again = retryTimeouts[int]

@@ -74,7 +74,7 @@ func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(
 			}
 			return fmt.Errorf("follow ledger of tenant %q: %w", e.cfg.Tenant, err)
 		}
-		if err := f.take(&msg); errors.Is(err, ErrStop) {
+		if err := f.takeEntry(&msg); errors.Is(err, ErrStop) {
 			return nil
 		} else if err != nil {
 			return err
@@ -93,7 +93,7 @@ type follower struct {
 	fn   func(LedgerEvent) error
 }
 
-func (f *follower) take(msg *jetstream.Delivered) error {
+func (f *follower) takeEntry(msg *jetstream.Delivered) error {
 	entry, err := ledgerEvent(msg)
 	if err != nil { // only somebody else writes what cannot be read
 		return f.fn(LedgerEvent{Gap: &Gap{Foreign: msg.Seq}})

@@ -50,15 +50,15 @@ func openOutbox(dir string, limit int) (*outbox, error) {
 		return nil, fmt.Errorf("open outbox: %w", err)
 	}
 	o := &outbox{limit: limit, file: f}
-	if err := o.recover(dir); err != nil {
+	if err := o.recoverFile(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open outbox: %w", err), f.Close())
 	}
 	return o, nil
 }
 
-// recover locks the file, counts what it holds and cuts off a torn last line, which was
+// recoverFile locks the file, counts what it holds and cuts off a torn last line, which was
 // never acknowledged.
-func (o *outbox) recover(dir string) error {
+func (o *outbox) recoverFile(dir string) error {
 	taken, err := files.TryLock(o.file)
 	if err != nil {
 		return err
@@ -66,19 +66,20 @@ func (o *outbox) recover(dir string) error {
 	if taken {
 		return ErrOutboxInUse
 	}
-	events, end, err := o.read()
+	events, end, err := o.readEvents()
 	if err != nil {
 		return err
 	}
-	o.count, o.end = len(events), end
+	o.count = len(events)
+	o.end = end
 	if err := o.file.Truncate(end); err != nil {
 		return err
 	}
 	return files.SyncFolder(dir)
 }
 
-// read returns the events and where the last whole line ends.
-func (o *outbox) read() ([]event.Event, int64, error) {
+// readEvents returns the events and where the last whole line ends.
+func (o *outbox) readEvents() ([]event.Event, int64, error) {
 	if _, err := o.file.Seek(0, io.SeekStart); err != nil {
 		return nil, 0, err
 	}
@@ -102,7 +103,7 @@ func (o *outbox) read() ([]event.Event, int64, error) {
 	}
 }
 
-func (o *outbox) add(events []event.Event) error {
+func (o *outbox) addEvents(events []event.Event) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.count+len(events) > o.limit {
@@ -151,13 +152,13 @@ func (e *Emitter) Flush(ctx context.Context) error {
 	if o.count == 0 {
 		return nil
 	}
-	events, _, err := o.read()
+	events, _, err := o.readEvents()
 	if err != nil {
 		return fmt.Errorf("flush outbox: %w", err)
 	}
 	for len(events) > 0 {
 		n := batchSize(events)
-		if err := e.publish(ctx, events[:n]); err != nil {
+		if err := e.publishEvents(ctx, events[:n]); err != nil {
 			return fmt.Errorf("flush outbox: %w", err)
 		}
 		events = events[n:]
@@ -165,20 +166,21 @@ func (e *Emitter) Flush(ctx context.Context) error {
 	if err := o.file.Truncate(0); err != nil {
 		return fmt.Errorf("flush outbox: %w", err)
 	}
-	o.count, o.end = 0, 0
+	o.count = 0
+	o.end = 0
 	return nil
 }
 
-// watch sends what waits when the connection is back, until quit is called. It outlives the
+// watchConnection sends what waits when the connection is back, until quit is called. It outlives the
 // call that queued an event, whose ctx is.
-func (e *Emitter) watch(ctx context.Context) {
+func (e *Emitter) watchConnection(ctx context.Context) {
 	status := e.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer e.nc.RemoveStatusListener(status)
-		e.resend(ctx, status)
+		e.resendQueued(ctx, status)
 	}()
 	e.quit = func() {
 		cancel()
@@ -186,8 +188,8 @@ func (e *Emitter) watch(ctx context.Context) {
 	}
 }
 
-// resend flushes at every reconnect, and a while after something was queued or not taken.
-func (e *Emitter) resend(ctx context.Context, status <-chan nats.Status) {
+// resendQueued flushes at every reconnect, and a while after something was queued or not taken.
+func (e *Emitter) resendQueued(ctx context.Context, status <-chan nats.Status) {
 	const first, longest = 250 * time.Millisecond, 30 * time.Second
 	again := time.NewTimer(first)
 	wait := first

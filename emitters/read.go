@@ -17,32 +17,32 @@ import (
 // Search returns the items that a query finds, best first.
 func (e *Emitter) Search(ctx context.Context, req schemas.SearchRequest) (reply schemas.SearchReply, err error) {
 	if req.From == nil {
-		req.From = e.claim()
+		req.From = e.makeClaim()
 	}
-	return reply, e.context(ctx, "search", req, &reply)
+	return reply, e.requestContext(ctx, "search", req, &reply)
 }
 
 // Explain returns why an item is, or is not, in a pack, and what would change that.
 func (e *Emitter) Explain(ctx context.Context, pack, item string) (reply schemas.ExplainReply, err error) {
-	return reply, e.context(ctx, "explain", schemas.ExplainRequest{From: e.claim(), PackID: pack, ItemID: item}, &reply)
+	return reply, e.requestContext(ctx, "explain", schemas.ExplainRequest{From: e.makeClaim(), PackID: pack, ItemID: item}, &reply)
 }
 
 // Recover returns items whole that a pack left out or shortened.
 func (e *Emitter) Recover(ctx context.Context, pack string, items []string) (reply schemas.RecoverReply, err error) {
-	return reply, e.context(ctx, "recover", schemas.RecoverRequest{From: e.claim(), PackID: pack, ItemIDs: items}, &reply)
+	return reply, e.requestContext(ctx, "recover", schemas.RecoverRequest{From: e.makeClaim(), PackID: pack, ItemIDs: items}, &reply)
 }
 
 // Items returns items by their ids, or a page of those that pass a filter, newest first.
 func (e *Emitter) Items(ctx context.Context, req schemas.ItemsRequest) (reply schemas.ItemsReply, err error) {
 	if req.From == nil {
-		req.From = e.claim()
+		req.From = e.makeClaim()
 	}
-	return reply, e.context(ctx, "items", req, &reply)
+	return reply, e.requestContext(ctx, "items", req, &reply)
 }
 
 // Status returns the size of the tenant's log, and up to which position each index has everything.
 func (e *Emitter) Status(ctx context.Context) (reply schemas.StatusReply, err error) {
-	return reply, e.context(ctx, "status", schemas.StatusRequest{From: e.claim()}, &reply)
+	return reply, e.requestContext(ctx, "status", schemas.StatusRequest{From: e.makeClaim()}, &reply)
 }
 
 // Plan returns what Forget of the items would take. It is refused as Forget would be.
@@ -51,35 +51,35 @@ func (e *Emitter) Plan(ctx context.Context, items []string) (reply schemas.PlanR
 	if err != nil {
 		return reply, err
 	}
-	e.settle(ctx) // the service looks for the items in the log
-	return reply, e.request(ctx, subject, schemas.PlanRequest{From: e.claim(), Items: items}, &reply)
+	e.waitUntilLogged(ctx) // the service looks for the items in the log
+	return reply, e.sendRequest(ctx, subject, schemas.PlanRequest{From: e.makeClaim(), Items: items}, &reply)
 }
 
 // Head returns the signed head of the tenant's log.
 func (e *Emitter) Head(ctx context.Context) (reply schemas.HeadReply, err error) {
-	return reply, e.log(ctx, "head", struct{}{}, &reply)
+	return reply, e.requestLog(ctx, "head", struct{}{}, &reply)
 }
 
 // Pack returns the result of an earlier request, as its principal saw it.
 func (e *Emitter) Pack(ctx context.Context, id string) (reply schemas.ContextResult, err error) {
-	return reply, e.log(ctx, "pack", schemas.PackRequest{From: e.claim(), PackID: id}, &reply)
+	return reply, e.requestLog(ctx, "pack", schemas.PackRequest{From: e.makeClaim(), PackID: id}, &reply)
 }
 
 // Entries returns entries of the log as the ledger shows them, of the kinds that the agent may follow.
 func (e *Emitter) Entries(ctx context.Context, req schemas.EntriesRequest) (reply schemas.EntriesReply, err error) {
 	if req.From == nil {
-		req.From = e.claim()
+		req.From = e.makeClaim()
 	}
-	return reply, e.log(ctx, "entries", req, &reply)
+	return reply, e.requestLog(ctx, "entries", req, &reply)
 }
 
 // Prove returns proofs that an entry is in the log, or that an earlier head is part of the present one. The
 // entry is of a kind that the agent may follow.
 func (e *Emitter) Prove(ctx context.Context, req schemas.ProveRequest) (reply schemas.ProveReply, err error) {
 	if req.From == nil {
-		req.From = e.claim()
+		req.From = e.makeClaim()
 	}
-	return reply, e.log(ctx, "prove", req, &reply)
+	return reply, e.requestLog(ctx, "prove", req, &reply)
 }
 
 // Correction says what is true instead of an item: a text, or another item.
@@ -97,7 +97,7 @@ func (e *Emitter) Correct(ctx context.Context, item string, c Correction, opts *
 		return "", schemas.Receipt{}, &schemas.Error{Code: schemas.CodeValidation, Field: "/text",
 			Message: "give either text, what is true instead, or by, the item that replaces it"}
 	}
-	if err := e.visible(ctx, map[string]string{"/item": item, "/by": c.By}); err != nil {
+	if err := e.refuseUnseenItems(ctx, map[string]string{"/item": item, "/by": c.By}); err != nil {
 		return "", schemas.Receipt{}, err
 	}
 	if c.By != "" {
@@ -115,8 +115,8 @@ func (e *Emitter) Correct(ctx context.Context, item string, c Correction, opts *
 	return next.ID, r, err
 }
 
-// visible refuses ids, by the field that names them, of which there is no item that the agent may see.
-func (e *Emitter) visible(ctx context.Context, ids map[string]string) error {
+// refuseUnseenItems refuses ids, by the field that names them, of which there is no item that the agent may see.
+func (e *Emitter) refuseUnseenItems(ctx context.Context, ids map[string]string) error {
 	var asked []string
 	for _, id := range ids {
 		if id != "" {
@@ -153,18 +153,18 @@ func Refusal(err error) *schemas.Error {
 	return &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 }
 
-func (e *Emitter) context(ctx context.Context, verb string, request, reply any) error {
+func (e *Emitter) requestContext(ctx context.Context, verb string, request, reply any) error {
 	subject, err := jetstream.ContextSubject(e.cfg.Tenant, verb)
 	if err != nil {
 		return err
 	}
-	return e.request(ctx, subject, request, reply)
+	return e.sendRequest(ctx, subject, request, reply)
 }
 
-func (e *Emitter) log(ctx context.Context, verb string, request, reply any) error {
+func (e *Emitter) requestLog(ctx context.Context, verb string, request, reply any) error {
 	subject, err := jetstream.LogSubject(e.cfg.Tenant, verb)
 	if err != nil {
 		return err
 	}
-	return e.request(ctx, subject, request, reply)
+	return e.sendRequest(ctx, subject, request, reply)
 }

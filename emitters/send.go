@@ -24,9 +24,9 @@ const publishLimit = 15 * time.Second
 // ErrNotConnected is returned while the connection is down and there is no outbox.
 var ErrNotConnected = errors.New("NATS is not connected")
 
-// send publishes one event and waits for the level asked for. With an outbox an event
+// sendEvent publishes one event and waits for the level asked for. With an outbox an event
 // that NATS does not take now is kept, and the receipt says queued.
-func (e *Emitter) send(ctx context.Context, ev event.Event, opts *Options) (schemas.Receipt, error) {
+func (e *Emitter) sendEvent(ctx context.Context, ev event.Event, opts *Options) (schemas.Receipt, error) {
 	level := schemas.ReceiptAccepted
 	if opts != nil && opts.Wait != "" {
 		level = opts.Wait
@@ -37,7 +37,7 @@ func (e *Emitter) send(ctx context.Context, ev event.Event, opts *Options) (sche
 		return schemas.Receipt{}, fmt.Errorf("wait for level %q: want accepted, logged, indexed or proved", level)
 	}
 	if level != schemas.ReceiptAccepted {
-		r, err := e.put(ctx, ev, level)
+		r, err := e.writeEvent(ctx, ev, level)
 		if err == nil || e.outbox == nil || !worthKeeping(ctx, err) {
 			return r, err
 		}
@@ -53,9 +53,9 @@ func (e *Emitter) send(ctx context.Context, ev event.Event, opts *Options) (sche
 	return e.Receipt(ctx, r.Source, r.ID, level)
 }
 
-// put writes one event through the service, which validates it before it publishes it
+// writeEvent writes one event through the service, which validates it before it publishes it
 // and replies when it has reached level.
-func (e *Emitter) put(ctx context.Context, ev event.Event, level schemas.ReceiptLevel) (schemas.Receipt, error) {
+func (e *Emitter) writeEvent(ctx context.Context, ev event.Event, level schemas.ReceiptLevel) (schemas.Receipt, error) {
 	var r schemas.Receipt
 	if !e.nc.IsConnected() {
 		return r, fmt.Errorf("publish event: %w", ErrNotConnected)
@@ -78,7 +78,7 @@ func (e *Emitter) put(ctx context.Context, ev event.Event, level schemas.Receipt
 	if level == schemas.ReceiptProved {
 		wait = schemas.ReceiptIndexed
 	}
-	if err := e.request(ctx, subject, schemas.PutRequest{Agent: e.cfg.Agent, Event: raw, Wait: string(wait)}, &r); err != nil {
+	if err := e.sendRequest(ctx, subject, schemas.PutRequest{Agent: e.cfg.Agent, Event: raw, Wait: string(wait)}, &r); err != nil {
 		return schemas.Receipt{}, err
 	}
 	if level != schemas.ReceiptProved {
@@ -100,7 +100,7 @@ func (e *Emitter) Receipt(ctx context.Context, source, id string, level schemas.
 		req.Timeout = int(min(max(time.Until(deadline), time.Millisecond), time.Minute).Milliseconds())
 	}
 	var r schemas.Receipt
-	err = e.request(ctx, subject, req, &r)
+	err = e.sendRequest(ctx, subject, req, &r)
 	return r, err
 }
 
@@ -122,7 +122,8 @@ func (e *Emitter) checkSize(events []event.Event) error {
 func batchSize(events []event.Event) int {
 	size := 0
 	for i := range events[:min(len(events), jetstream.MaxBatch)] {
-		if size += len(events[i].Data()) + 1<<10; size > maxBatchBytes && i > 0 {
+		size += len(events[i].Data()) + 1<<10
+		if size > maxBatchBytes && i > 0 {
 			return i
 		}
 	}
@@ -141,7 +142,8 @@ func (e *Emitter) sendAll(ctx context.Context, events []event.Event) ([]schemas.
 		if err != nil {
 			return receipts, err
 		}
-		receipts, events = append(receipts, batch...), events[n:]
+		receipts = append(receipts, batch...)
+		events = events[n:]
 	}
 	return receipts, nil
 }
@@ -153,7 +155,7 @@ func (e *Emitter) sendBatch(ctx context.Context, events []event.Event) ([]schema
 	}
 	err := e.Flush(ctx) // what waits goes first, so that order is kept
 	if err == nil {
-		err = e.publish(ctx, events)
+		err = e.publishEvents(ctx, events)
 	}
 	if err == nil {
 		return receipts, nil
@@ -161,10 +163,10 @@ func (e *Emitter) sendBatch(ctx context.Context, events []event.Event) ([]schema
 	if e.outbox == nil || !worthKeeping(ctx, err) {
 		return nil, err
 	}
-	if err := e.outbox.add(events); err != nil {
+	if err := e.outbox.addEvents(events); err != nil {
 		return nil, err
 	}
-	e.watching.Do(func() { e.watch(ctx) })
+	e.watching.Do(func() { e.watchConnection(ctx) })
 	select {
 	case e.queued <- struct{}{}:
 	default:
@@ -175,9 +177,9 @@ func (e *Emitter) sendBatch(ctx context.Context, events []event.Event) ([]schema
 	return receipts, nil
 }
 
-// publish stores events in MEMORY. An unknown outcome is tried again once: the events
+// publishEvents stores events in MEMORY. An unknown outcome is tried again once: the events
 // keep their ids, so that nothing is stored twice in the log.
-func (e *Emitter) publish(ctx context.Context, events []event.Event) error {
+func (e *Emitter) publishEvents(ctx context.Context, events []event.Event) error {
 	if !e.nc.IsConnected() {
 		return fmt.Errorf("publish %d events: %w", len(events), ErrNotConnected)
 	}
@@ -217,13 +219,13 @@ func worthKeeping(ctx context.Context, err error) bool {
 	return !errors.As(err, &refused) || refused.Code.HTTPStatus() >= 429
 }
 
-// request sends a request as JSON and decodes the reply. A refusal is a *schemas.Error.
-func (e *Emitter) request(ctx context.Context, subject string, request, reply any) error {
+// sendRequest sends a request as JSON and decodes the reply. A refusal is a *schemas.Error.
+func (e *Emitter) sendRequest(ctx context.Context, subject string, request, reply any) error {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}
-	if err := e.connected(ctx); err != nil {
+	if err := e.awaitConnection(ctx); err != nil {
 		return fmt.Errorf("request %q: %w", subject, err)
 	}
 	raw, err := jetstream.Request(ctx, e.nc, subject, body)
@@ -239,9 +241,9 @@ func (e *Emitter) request(ctx context.Context, subject string, request, reply an
 // connectLimit is how long a request without an end waits for the connection.
 const connectLimit = 30 * time.Second
 
-// connected waits until the connection stands, which it may never have done yet: what the
+// awaitConnection waits until the connection stands, which it may never have done yet: what the
 // server can do is not known before.
-func (e *Emitter) connected(ctx context.Context) error {
+func (e *Emitter) awaitConnection(ctx context.Context) error {
 	if e.nc.IsConnected() {
 		return nil
 	}
@@ -272,8 +274,8 @@ type published struct{ source, id string }
 // a dead letter, of which nobody tells.
 const settleLimit = 5 * time.Second
 
-// settle waits until what this emitter published is logged, for a while.
-func (e *Emitter) settle(ctx context.Context) {
+// waitUntilLogged waits until what this emitter published is logged, for a while.
+func (e *Emitter) waitUntilLogged(ctx context.Context) {
 	if !e.nc.IsConnected() || e.Flush(ctx) != nil {
 		return // the caller's own event meets the same
 	}
@@ -288,9 +290,9 @@ func (e *Emitter) settle(ctx context.Context) {
 	}
 }
 
-// again calls try until it ends otherwise than by running out of its time, or ctx is done:
+// retryTimeouts calls try until it ends otherwise than by running out of its time, or ctx is done:
 // the worker that was asked may have ended meanwhile.
-func again[T any](ctx context.Context, each time.Duration, try func(ctx context.Context) (T, error)) (T, error) {
+func retryTimeouts[T any](ctx context.Context, each time.Duration, try func(ctx context.Context) (T, error)) (T, error) {
 	for {
 		part, cancel := context.WithTimeout(ctx, each)
 		v, err := try(part)
@@ -310,7 +312,7 @@ func underWay(id, message string, missing ...string) *schemas.Error {
 
 // awaitErasure waits for the receipt of an erasure on the ledger. missing is what it is known to wait for.
 func (e *Emitter) awaitErasure(ctx context.Context, eventID string, missing []string) (schemas.ErasureReceipt, error) {
-	if _, err := again(ctx, e.patience, func(ctx context.Context) (schemas.Receipt, error) {
+	if _, err := retryTimeouts(ctx, e.patience, func(ctx context.Context) (schemas.Receipt, error) {
 		return e.Receipt(ctx, e.cfg.Source, eventID+".receipt", schemas.ReceiptLogged)
 	}); err != nil {
 		return schemas.ErasureReceipt{}, notFinished(ctx, eventID, err, missing)

@@ -74,7 +74,7 @@ func NewArtifacts(js jetstream.JetStream) *Artifacts { return &Artifacts{js: js}
 // server takes nothing.
 func (a *Artifacts) Guarded(guard Guard) *Artifacts { return &Artifacts{js: a.js, guard: guard} }
 
-func (a *Artifacts) objects(ctx context.Context) (jetstream.ObjectStore, error) {
+func (a *Artifacts) openObjectStore(ctx context.Context) (jetstream.ObjectStore, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.store == nil {
@@ -91,17 +91,17 @@ func (a *Artifacts) objects(ctx context.Context) (jetstream.ObjectStore, error) 
 // once. It counts against owner, who gets transport.ErrArtifactQuota when others need the room
 // that is left; "" is nobody, and has all of it.
 func (a *Artifacts) Put(ctx context.Context, tenant, owner string, r io.Reader) (sum string, size int, err error) {
-	guarded, done := a.guard.of(ctx)
+	guarded, done := a.guard.guardContext(ctx)
 	defer done()
-	sum, size, err = a.put(guarded, tenant, owner, r)
-	return sum, size, a.guard.why(ctx, guarded, err)
+	sum, size, err = a.storeArtifact(guarded, tenant, owner, r)
+	return sum, size, a.guard.explainError(ctx, guarded, err)
 }
 
-func (a *Artifacts) put(ctx context.Context, tenant, owner string, r io.Reader) (sum string, size int, err error) {
+func (a *Artifacts) storeArtifact(ctx context.Context, tenant, owner string, r io.Reader) (sum string, size int, err error) {
 	if !ValidToken(tenant) {
 		return "", 0, fmt.Errorf("store artifact of %q: %w", cloudevent.Clip(tenant), ErrSubject)
 	}
-	store, err := a.objects(ctx)
+	store, err := a.openObjectStore(ctx)
 	if err != nil {
 		return "", 0, err
 	}
@@ -113,12 +113,13 @@ func (a *Artifacts) put(ctx context.Context, tenant, owner string, r io.Reader) 
 	}
 	read := &limited{ctx: ctx, r: io.TeeReader(r, hash), left: schemas.MaxArtifact, over: transport.ErrArtifactTooLarge, stream: stream}
 	if most := stream.CachedInfo().Config.MaxBytes; owner != "" && most > 0 {
-		room, err := a.room(ctx, tenant, owner, most)
+		room, err := a.countFreeBytes(ctx, tenant, owner, most)
 		if err != nil {
 			return "", 0, err
 		}
 		if room < read.left {
-			read.left, read.over = room, transport.ErrArtifactQuota
+			read.left = room
+			read.over = transport.ErrArtifactQuota
 		}
 	}
 	info, err := store.Put(ctx, jetstream.ObjectMeta{Name: upload}, read)
@@ -126,17 +127,18 @@ func (a *Artifacts) put(ctx context.Context, tenant, owner string, r io.Reader) 
 		err = transport.ErrArtifactEmpty
 	}
 	if err == nil {
-		sum, size = hex.EncodeToString(hash.Sum(nil)), int(info.Size)
+		sum = hex.EncodeToString(hash.Sum(nil))
+		size = int(info.Size)
 		named := jetstream.ObjectMeta{Name: schemas.ArtifactObject(tenant, sum), Metadata: map[string]string{ownerMark: owner}}
-		err = a.name(ctx, store, upload, named)
+		err = a.nameUpload(ctx, store, upload, named)
 	}
 	if isFull(err) {
 		err = transport.ErrArtifactQuota
 	}
 	if err != nil {
-		rest, done := a.guard.of(context.WithoutCancel(ctx))
+		rest, done := a.guard.guardContext(context.WithoutCancel(ctx))
 		defer done()
-		return "", 0, errors.Join(fmt.Errorf("store artifact: %w", err), a.drop(rest, store, upload))
+		return "", 0, errors.Join(fmt.Errorf("store artifact: %w", err), a.dropObject(rest, store, upload))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,9 +149,9 @@ func (a *Artifacts) put(ctx context.Context, tenant, owner string, r io.Reader) 
 // recount is how long it is known what the bucket holds.
 const recount = time.Minute
 
-// room is how many bytes more a principal may store of a bucket of so many. What other workers
+// countFreeBytes is how many bytes more a principal may store of a bucket of so many. What other workers
 // stored, and what was erased, is seen a minute late.
-func (a *Artifacts) room(ctx context.Context, tenant, owner string, most int64) (int64, error) {
+func (a *Artifacts) countFreeBytes(ctx context.Context, tenant, owner string, most int64) (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if time.Since(a.counted) > recount {
@@ -159,23 +161,23 @@ func (a *Artifacts) room(ctx context.Context, tenant, owner string, most int64) 
 		}
 		a.kept, a.counted = kept, time.Now()
 	}
-	return usageOf(a.kept, tenant, owner).room(most - most/16), nil // chunks have headers
+	return usageOf(a.kept, tenant, owner).computeRoom(most - most/16), nil // chunks have headers
 }
 
-// name gives an upload its name, or drops it when the content is there already, which is
+// nameUpload gives an upload its name, or drops it when the content is there already, which is
 // then as young as the upload.
-func (a *Artifacts) name(ctx context.Context, store jetstream.ObjectStore, upload string, named jetstream.ObjectMeta) error {
+func (a *Artifacts) nameUpload(ctx context.Context, store jetstream.ObjectStore, upload string, named jetstream.ObjectMeta) error {
 	if info, err := store.GetInfo(ctx, named.Name); err == nil {
-		return errors.Join(store.UpdateMeta(ctx, named.Name, info.ObjectMeta), a.drop(ctx, store, upload))
+		return errors.Join(store.UpdateMeta(ctx, named.Name, info.ObjectMeta), a.dropObject(ctx, store, upload))
 	}
 	err := store.UpdateMeta(ctx, upload, named)
 	if errors.Is(err, jetstream.ErrObjectAlreadyExists) {
-		return a.drop(ctx, store, upload)
+		return a.dropObject(ctx, store, upload)
 	}
 	return err
 }
 
-func (a *Artifacts) drop(ctx context.Context, store jetstream.ObjectStore, name string) error {
+func (a *Artifacts) dropObject(ctx context.Context, store jetstream.ObjectStore, name string) error {
 	if err := store.Delete(ctx, name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return fmt.Errorf("drop object: %w", err)
 	}
@@ -202,7 +204,7 @@ type limited struct {
 // Read reads on.
 func (l *limited) Read(p []byte) (int, error) {
 	if l.chunks%ahead == 0 {
-		if err := l.wait(); err != nil {
+		if err := l.waitForChunks(); err != nil {
 			return 0, err
 		}
 	}
@@ -210,15 +212,16 @@ func (l *limited) Read(p []byte) (int, error) {
 	if n > 0 {
 		l.chunks++
 	}
-	if l.left -= int64(n); l.left < 0 {
+	l.left -= int64(n)
+	if l.left < 0 {
 		return 0, l.over
 	}
 	return n, err
 }
 
-// wait returns when all but the last chunks are in the stream. Others write there, too,
+// waitForChunks returns when all but the last chunks are in the stream. Others write there, too,
 // so it may return a little early.
-func (l *limited) wait() error {
+func (l *limited) waitForChunks() error {
 	for {
 		info, err := l.stream.Info(l.ctx)
 		if err != nil {
@@ -237,7 +240,7 @@ func (l *limited) wait() error {
 // Open returns a tenant's content as a stream, transport.ErrNoArtifact when there is
 // none. A byte that differs from what the hash says is an error at the end, at the latest.
 func (a *Artifacts) Open(ctx context.Context, tenant, sum string) (io.ReadCloser, error) {
-	store, err := a.objects(ctx)
+	store, err := a.openObjectStore(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +268,7 @@ func (a *Artifacts) Open(ctx context.Context, tenant, sum string) (io.ReadCloser
 // Delete erases a tenant's content: its bytes are overwritten in the stream. It reports
 // whether there was any.
 func (a *Artifacts) Delete(ctx context.Context, tenant, sum string) (bool, error) {
-	store, err := a.objects(ctx)
+	store, err := a.openObjectStore(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -283,18 +286,18 @@ func (a *Artifacts) Delete(ctx context.Context, tenant, sum string) (bool, error
 	}
 	var parts []uint64
 	chunks := "$O." + ArtifactsBucket + ".C." + info.NUID
-	if err := scan(ctx, a.js.Conn(), stream, scanConfig{filters: []string{chunks}, headersOnly: true}, func(m stored) error {
+	if err := scanStream(ctx, a.js.Conn(), stream, scanConfig{filters: []string{chunks}, headersOnly: true}, func(m stored) error {
 		parts = append(parts, m.seq)
 		return nil
 	}); err != nil {
 		return false, fmt.Errorf("erase artifact: %w", err)
 	}
 	for _, seq := range parts {
-		if _, err := erase(ctx, a.js.Conn(), stream, seq); err != nil {
+		if _, err := eraseMessage(ctx, a.js.Conn(), stream, seq); err != nil {
 			return false, fmt.Errorf("erase artifact: %w", err)
 		}
 	}
-	return true, a.drop(ctx, store, name)
+	return true, a.dropObject(ctx, store, name)
 }
 
 // StoredArtifact names a content that is kept.
@@ -327,7 +330,7 @@ func (a *Artifacts) List(ctx context.Context) ([]StoredArtifact, error) {
 // Sweep drops uploads that were given up a day ago, and contents that are a week old and
 // not claimed: nobody can open them.
 func (a *Artifacts) Sweep(ctx context.Context, now time.Time, claimed func(ctx context.Context, tenant, sum string) (bool, error)) (int, error) {
-	store, err := a.objects(ctx)
+	store, err := a.openObjectStore(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -341,11 +344,11 @@ func (a *Artifacts) Sweep(ctx context.Context, now time.Time, claimed func(ctx c
 		switch age := now.Sub(o.at); {
 		case !ok || age <= uploadLimit:
 		case strings.Contains(o.name, uploads):
-			if err := a.drop(ctx, store, o.name); err != nil {
+			if err := a.dropObject(ctx, store, o.name); err != nil {
 				return removed, err
 			}
 		case age > claimLimit:
-			gone, err := a.sweep(ctx, store, o.at, tenant, sum, claimed)
+			gone, err := a.sweepUnclaimed(ctx, store, o.at, tenant, sum, claimed)
 			if err != nil {
 				return removed, err
 			}
@@ -355,8 +358,8 @@ func (a *Artifacts) Sweep(ctx context.Context, now time.Time, claimed func(ctx c
 	return removed, nil
 }
 
-// sweep removes a content that nobody claims, unless it was stored again since at.
-func (a *Artifacts) sweep(ctx context.Context, store jetstream.ObjectStore, at time.Time, tenant, sum string, claimed func(ctx context.Context, tenant, sum string) (bool, error)) (int, error) {
+// sweepUnclaimed removes a content that nobody claims, unless it was stored again since at.
+func (a *Artifacts) sweepUnclaimed(ctx context.Context, store jetstream.ObjectStore, at time.Time, tenant, sum string, claimed func(ctx context.Context, tenant, sum string) (bool, error)) (int, error) {
 	if ok, err := claimed(ctx, tenant, sum); ok || err != nil {
 		return 0, err
 	}
@@ -373,7 +376,7 @@ func (a *Artifacts) sweep(ctx context.Context, store jetstream.ObjectStore, at t
 	return 1, nil
 }
 
-func (a *Artifacts) revocations(ctx context.Context) (jetstream.KeyValue, error) {
+func (a *Artifacts) openRevocations(ctx context.Context) (jetstream.KeyValue, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.revoked == nil {
@@ -394,14 +397,14 @@ func revokedKey(tenant, what string) string {
 
 // Revoke notes that what was given out under a name until at is void.
 func (a *Artifacts) Revoke(ctx context.Context, tenant, what string, at time.Time) error {
-	guarded, done := a.guard.of(ctx)
+	guarded, done := a.guard.guardContext(ctx)
 	defer done()
-	kv, err := a.revocations(guarded)
+	kv, err := a.openRevocations(guarded)
 	if err == nil {
 		_, err = kv.PutString(guarded, revokedKey(tenant, what), strconv.FormatInt(at.UnixNano(), 10))
 	}
 	if err != nil {
-		return fmt.Errorf("revoke handles: %w", a.guard.why(ctx, guarded, err))
+		return fmt.Errorf("revoke handles: %w", a.guard.explainError(ctx, guarded, err))
 	}
 	return nil
 }

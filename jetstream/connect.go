@@ -80,7 +80,7 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			cfg.PermissionErrors.forget(nc)
+			cfg.PermissionErrors.forgetDenials(nc)
 			log.Info("nats reconnected", "server", nc.ConnectedServerName())
 		}),
 		nats.ErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
@@ -88,7 +88,7 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 			if sub != nil {
 				subject = sub.Subject
 			}
-			cfg.PermissionErrors.note(nc, err, time.Now(), 10*cfg.ReconnectIn)
+			cfg.PermissionErrors.notePermissionError(nc, err, time.Now(), 10*cfg.ReconnectIn)
 			log.Warn("nats error", "subject", subject, "cause", err)
 		}),
 	}

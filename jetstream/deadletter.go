@@ -77,7 +77,7 @@ func OpenDeadLetters(ctx context.Context, js jetstream.JetStream) (*DeadLetters,
 func (d *DeadLetters) Reject(ctx context.Context, rejected []transport.Rejected) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.load(ctx); err != nil {
+	if err := d.loadRejections(ctx); err != nil {
 		return err
 	}
 	var futures []jetstream.PubAckFuture
@@ -95,12 +95,13 @@ func (d *DeadLetters) Reject(ctx context.Context, rejected []transport.Rejected)
 		if err != nil {
 			return fmt.Errorf("publish dead letter: %w", err)
 		}
-		futures, keys = append(futures, future), append(keys, key)
+		futures = append(futures, future)
+		keys = append(keys, key)
 	}
 	for n, future := range futures {
 		select {
 		case <-future.Ok():
-			d.remember(keys[n])
+			d.rememberLetter(keys[n])
 		case err := <-future.Err():
 			return fmt.Errorf("publish dead letter: %w", publishError(err))
 		case <-ctx.Done():
@@ -110,8 +111,8 @@ func (d *DeadLetters) Reject(ctx context.Context, rejected []transport.Rejected)
 	return nil
 }
 
-// load reads back what the last rejections were.
-func (d *DeadLetters) load(ctx context.Context) error {
+// loadRejections reads back what the last rejections were.
+func (d *DeadLetters) loadRejections(ctx context.Context) error {
 	if d.loaded {
 		return nil
 	}
@@ -123,9 +124,9 @@ func (d *DeadLetters) load(ctx context.Context) error {
 	if info.State.LastSeq > seenLetters {
 		from = info.State.LastSeq - seenLetters
 	}
-	err = scan(ctx, d.js.Conn(), d.stream, scanConfig{from: from, headersOnly: true}, func(m stored) error {
+	err = scanStream(ctx, d.js.Conn(), d.stream, scanConfig{from: from, headersOnly: true}, func(m stored) error {
 		if seq, err := strconv.ParseUint(m.header.Get(HeaderDLQSequence), 10, 64); err == nil && ownLetter(m) {
-			d.remember(letterKey(m.header.Get(HeaderDLQEpoch), seq))
+			d.rememberLetter(letterKey(m.header.Get(HeaderDLQEpoch), seq))
 		}
 		return nil
 	})
@@ -133,12 +134,13 @@ func (d *DeadLetters) load(ctx context.Context) error {
 	return err
 }
 
-func (d *DeadLetters) remember(key string) {
+func (d *DeadLetters) rememberLetter(key string) {
 	if _, known := d.seen[key]; known {
 		return
 	}
 	d.seen[key] = struct{}{}
-	if d.order = append(d.order, key); len(d.order) > seenLetters {
+	d.order = append(d.order, key)
+	if len(d.order) > seenLetters {
 		delete(d.seen, d.order[0])
 		d.order = d.order[1:]
 	}
@@ -167,12 +169,13 @@ func (d *DeadLetters) List(ctx context.Context, tenant string, from uint64, limi
 	}
 	var list []DeadLetter
 	enough := errors.New("enough")
-	err := scan(ctx, d.js.Conn(), d.stream, scanConfig{filters: []string{filter}, from: from}, func(m stored) error {
+	err := scanStream(ctx, d.js.Conn(), d.stream, scanConfig{filters: []string{filter}, from: from}, func(m stored) error {
 		if len(list) == limit {
 			return enough
 		}
 		letter := letterOf(m)
-		letter.Header, letter.Data = nil, nil
+		letter.Header = nil
+		letter.Data = nil
 		list = append(list, letter)
 		return nil
 	})
@@ -210,7 +213,7 @@ func (d *DeadLetters) Retry(ctx context.Context, seq uint64) error {
 	if letter.Cut {
 		return fmt.Errorf("retry dead letter %d: %w", seq, ErrCut)
 	}
-	msg := &nats.Msg{Subject: letter.Subject, Header: republished(letter.Header), Data: letter.Data}
+	msg := &nats.Msg{Subject: letter.Subject, Header: cleanHeaders(letter.Header), Data: letter.Data}
 	ack, err := d.js.PublishMsg(ctx, msg)
 	if err == nil && ack.Duplicate { // of a message that had its id a moment ago
 		delete(msg.Header, jetstream.MsgIDHeader)
@@ -224,7 +227,7 @@ func (d *DeadLetters) Retry(ctx context.Context, seq uint64) error {
 
 // Drop removes a dead letter for good, its bytes on the disk too.
 func (d *DeadLetters) Drop(ctx context.Context, seq uint64) error {
-	gone, err := erase(ctx, d.js.Conn(), d.stream, seq)
+	gone, err := eraseMessage(ctx, d.js.Conn(), d.stream, seq)
 	if err != nil {
 		return fmt.Errorf("drop dead letter %d: %w", seq, err)
 	}
@@ -238,7 +241,8 @@ func letterOf(m stored) DeadLetter {
 	published := rejectedMessage(m)
 	letter := DeadLetter{Seq: m.seq, Foreign: !ownLetter(m), Epoch: m.header.Get(HeaderDLQEpoch), Header: published.header, Data: published.data, Cut: isCut(m)}
 	if tenant, reason, err := ParseDLQ(m.subject); err == nil {
-		letter.Tenant, letter.Reason = tenant, reason
+		letter.Tenant = tenant
+		letter.Reason = reason
 	}
 	letter.Cause = decodeText(m.header.Get(HeaderDLQCause))
 	letter.Pointer = decodeText(m.header.Get(HeaderDLQPointer))
@@ -250,14 +254,14 @@ func letterOf(m stored) DeadLetter {
 		letter.At = at
 	}
 	letter.Source, letter.ID = identityOf(letter.Header, letter.Data)
-	letter.Undecided = !letter.Cut && !newMentions("", nil).read(published).known
+	letter.Undecided = !letter.Cut && !newMentions("", nil).readLetter(published).known
 	return letter
 }
 
 // ownLetter reports whether Satchel wrote a message of DLQ.
 func ownLetter(m stored) bool {
 	seq, err := strconv.ParseUint(m.header.Get(HeaderDLQSequence), 10, 64)
-	if err != nil || copied(m.header) || m.header.Get(jetstream.MsgIDHeader) != letterKey(m.header.Get(HeaderDLQEpoch), seq) {
+	if err != nil || isStreamCopy(m.header) || m.header.Get(jetstream.MsgIDHeader) != letterKey(m.header.Get(HeaderDLQEpoch), seq) {
 		return false
 	}
 	_, _, err = ParseDLQ(m.subject)

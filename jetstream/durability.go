@@ -66,7 +66,7 @@ func Inspect(ctx context.Context, js jetstream.JetStream, cfg Config, from Sourc
 		}
 		d.Streams = append(d.Streams, s)
 	}
-	known, err := from.ask(ctx)
+	known, err := from.askSources(ctx)
 	for _, name := range d.Streams[0].Peers {
 		server := ServerDurability{Name: name}
 		if found, ok := known[name]; ok {
@@ -95,9 +95,9 @@ func peersOf(cluster *jetstream.ClusterInfo, nc *nats.Conn) (peers, behind []str
 	return peers, behind
 }
 
-// ask asks every source and returns servers by name. An error is of a source that does
+// askSources asks every source and returns servers by name. An error is of a source that does
 // not answer; the others count.
-func (s Sources) ask(ctx context.Context) (map[string]ServerDurability, error) {
+func (s Sources) askSources(ctx context.Context) (map[string]ServerDurability, error) {
 	known := map[string]ServerDurability{}
 	var errs []error
 	add := func(raw []byte) {
@@ -144,7 +144,8 @@ func (s Sources) askSystem(ctx context.Context, add func([]byte)) error {
 		if json.Unmarshal(m.Data, &reply) == nil {
 			add(reply.Data)
 		}
-		if answers++; answers == 1 {
+		answers++
+		if answers == 1 {
 			var rest context.CancelFunc
 			ctx, rest = context.WithTimeout(ctx, 500*time.Millisecond)
 			defer rest()
@@ -231,7 +232,7 @@ func (d *Durability) Synced() (bool, string) {
 	case len(unknown) > 0:
 		return false, "how " + strings.Join(unknown, ", ") + " syncs is not known, which counts as not held; set NATS_SYS_CREDS or NATS_MONITOR_URL"
 	}
-	return true, "every message is synced on " + names(d.Servers) + " before it is acknowledged"
+	return true, "every message is synced on " + joinServerNames(d.Servers) + " before it is acknowledged"
 }
 
 // Replicated reports whether an acknowledged event survives the loss of a server for good,
@@ -252,7 +253,7 @@ func (d *Durability) Replicated() (bool, string) {
 	return false, "there is no stream MEMORY"
 }
 
-func names(servers []ServerDurability) string {
+func joinServerNames(servers []ServerDurability) string {
 	list := make([]string, len(servers))
 	for i, s := range servers {
 		list[i] = s.Name

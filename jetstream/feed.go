@@ -46,15 +46,15 @@ func startFeed(nc *nats.Conn, stream, consumer string, size, bytes int) (*feed, 
 	if f.sub, err = nc.ChanSubscribe(nc.NewInbox(), f.messages); err != nil {
 		return nil, fmt.Errorf("subscribe to %q: %w", consumer, err)
 	}
-	if err := f.pull(); err != nil {
-		f.stop()
+	if err := f.pullMessages(); err != nil {
+		f.unsubscribeFeed()
 		return nil, err
 	}
 	return f, nil
 }
 
-// pull asks for more when less than half of the size is on its way.
-func (f *feed) pull() error {
+// pullMessages asks for more when less than half of the size is on its way.
+func (f *feed) pullMessages() error {
 	if f.asked > f.size/2 {
 		return nil
 	}
@@ -67,12 +67,12 @@ func (f *feed) pull() error {
 	return nil
 }
 
-// accept tells a message of the stream from a status of the server. It returns nil for a
+// acceptMessage tells a message of the stream from a status of the server. It returns nil for a
 // status that says only that a request has ended, errFeedEnded for every other.
-func (f *feed) accept(msg *nats.Msg) (*nats.Msg, error) {
+func (f *feed) acceptMessage(msg *nats.Msg) (*nats.Msg, error) {
 	if isStored(msg) {
 		f.asked--
-		return msg, f.pull()
+		return msg, f.pullMessages()
 	}
 	status := msg.Header.Get("Status")
 	switch status {
@@ -92,17 +92,17 @@ func (f *feed) accept(msg *nats.Msg) (*nats.Msg, error) {
 		return nil, fmt.Errorf("%w: status %s tells no pending messages", errFeedEnded, status)
 	}
 	f.asked -= left
-	return nil, f.pull()
+	return nil, f.pullMessages()
 }
 
-// take waits for a message of the stream, and returns nil when none comes within a time.
-func (f *feed) take(ctx context.Context, within time.Duration, status <-chan nats.Status) (*nats.Msg, error) {
+// takeMessage waits for a message of the stream, and returns nil when none comes within a time.
+func (f *feed) takeMessage(ctx context.Context, within time.Duration, status <-chan nats.Status) (*nats.Msg, error) {
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	for {
 		select {
 		case msg := <-f.messages:
-			if msg, err := f.accept(msg); msg != nil || err != nil {
+			if msg, err := f.acceptMessage(msg); msg != nil || err != nil {
 				return msg, err
 			}
 		case <-status:
@@ -115,8 +115,8 @@ func (f *feed) take(ctx context.Context, within time.Duration, status <-chan nat
 	}
 }
 
-// stop ends the subscription. The connection sends this before what follows.
-func (f *feed) stop() {
+// unsubscribeFeed ends the subscription. The connection sends this before what follows.
+func (f *feed) unsubscribeFeed() {
 	if err := f.sub.Unsubscribe(); err != nil {
 		return // the connection is closed, and with it the subscription
 	}

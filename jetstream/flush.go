@@ -7,9 +7,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// flush waits until the server has seen everything sent, until ctx ends or, when it
+// flushConnection waits until the server has seen everything sent, until ctx ends or, when it
 // has no end, for 10 s.
-func flush(ctx context.Context, nc *nats.Conn) error {
+func flushConnection(ctx context.Context, nc *nats.Conn) error {
 	ctx, cancel := answerWithin(ctx, 10*time.Second)
 	defer cancel()
 	return nc.FlushWithContext(ctx)
@@ -22,7 +22,7 @@ func Ping(ctx context.Context, nc *nats.Conn, limit time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return flush(ctx, nc)
+	return flushConnection(ctx, nc)
 }
 
 // answerWithin gives a context without an end one: a request to a server that goes away

@@ -43,7 +43,7 @@ type Follower struct {
 func Follow(ctx context.Context, js jetstream.JetStream, cfg FollowConfig) (*Follower, error) {
 	nc := js.Conn()
 	f := &Follower{cfg: cfg, nc: nc, js: js, status: nc.StatusChanged(nats.CONNECTED, nats.CLOSED)}
-	if err := f.start(ctx); err != nil {
+	if err := f.startConsumer(ctx); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (f *Follower) Pending() uint64 { return f.pending }
 
 // Close ends the following. The server removes the consumer when nobody has used it for a while.
 func (f *Follower) Close() {
-	f.stop()
+	f.stopFollowing()
 	f.nc.RemoveStatusListener(f.status)
 }
 
@@ -66,24 +66,25 @@ func (f *Follower) Close() {
 func (f *Follower) Next(ctx context.Context) (Delivered, error) {
 	for {
 		if f.feed == nil {
-			if err := f.resume(ctx); err != nil {
+			if err := f.resumeFollowing(ctx); err != nil {
 				return Delivered{}, err
 			}
 		}
-		msg, err := f.feed.take(ctx, pullExpires+5*time.Second, f.status)
+		msg, err := f.feed.takeMessage(ctx, pullExpires+5*time.Second, f.status)
 		switch {
 		case ctx.Err() != nil:
 			return Delivered{}, context.Cause(ctx)
 		case err != nil || msg == nil: // a pull request that is alive ends with a status
-			f.stop()
+			f.stopFollowing()
 			continue
 		}
 		meta, err := msg.Metadata()
 		if err != nil {
 			return Delivered{}, fmt.Errorf("follow stream %q: %w", f.cfg.Stream, err)
 		}
-		if f.order++; meta.Sequence.Consumer != f.order { // something was lost on the way
-			f.stop()
+		f.order++
+		if meta.Sequence.Consumer != f.order { // something was lost on the way
+			f.stopFollowing()
 			continue
 		}
 		f.next = meta.Sequence.Stream + 1
@@ -91,11 +92,11 @@ func (f *Follower) Next(ctx context.Context) (Delivered, error) {
 	}
 }
 
-// resume starts again and again while the server is away.
-func (f *Follower) resume(ctx context.Context) error {
+// resumeFollowing starts again and again while the server is away.
+func (f *Follower) resumeFollowing(ctx context.Context) error {
 	const pause = 250 * time.Millisecond
 	for {
-		err := f.start(ctx)
+		err := f.startConsumer(ctx)
 		if err == nil || f.nc.IsClosed() || !isAway(err) {
 			return err
 		}
@@ -108,18 +109,21 @@ func (f *Follower) resume(ctx context.Context) error {
 	}
 }
 
-// start makes a consumer that begins where the last one has ended.
-func (f *Follower) start(ctx context.Context) error {
+// startConsumer makes a consumer that begins where the last one has ended.
+func (f *Follower) startConsumer(ctx context.Context) error {
 	if f.nc.IsClosed() {
 		return fmt.Errorf("follow stream %q: %w", f.cfg.Stream, nats.ErrConnectionClosed)
 	}
 	cfg := jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: 5 * time.Minute}
-	if cfg.FilterSubjects = f.cfg.Filters; len(f.cfg.Filters) == 1 {
-		cfg.FilterSubject, cfg.FilterSubjects = f.cfg.Filters[0], nil
+	cfg.FilterSubjects = f.cfg.Filters
+	if len(f.cfg.Filters) == 1 {
+		cfg.FilterSubject = f.cfg.Filters[0]
+		cfg.FilterSubjects = nil
 	}
 	switch {
 	case f.next > 0:
-		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, f.next
+		cfg.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
+		cfg.OptStartSeq = f.next
 	case f.cfg.New:
 		cfg.DeliverPolicy = jetstream.DeliverNewPolicy
 	}
@@ -131,7 +135,8 @@ func (f *Follower) start(ctx context.Context) error {
 	}
 	made := consumer.CachedInfo()
 	if f.next == 0 {
-		f.pending, f.filters = made.NumPending, made.Config.FilterSubjects
+		f.pending = made.NumPending
+		f.filters = made.Config.FilterSubjects
 		if made.Config.FilterSubject != "" {
 			f.filters = []string{made.Config.FilterSubject}
 		}
@@ -144,9 +149,9 @@ func (f *Follower) start(ctx context.Context) error {
 	return err
 }
 
-func (f *Follower) stop() {
+func (f *Follower) stopFollowing() {
 	if f.feed != nil {
-		f.feed.stop()
+		f.feed.unsubscribeFeed()
 		f.feed = nil
 	}
 }

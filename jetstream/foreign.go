@@ -24,7 +24,7 @@ func LedgerPosition(subject string, header nats.Header) (int64, error) {
 	if _, _, _, err := ParseLedger(subject); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
-	if copied(header) {
+	if isStreamCopy(header) {
 		return 0, fmt.Errorf("%w: a copy the server made", ErrForeign)
 	}
 	position, err := strconv.ParseInt(header.Get(HeaderPosition), 10, 64)
@@ -43,8 +43,8 @@ func LedgerPosition(subject string, header nats.Header) (int64, error) {
 	return position, nil
 }
 
-// copied reports whether the server read the message from a stream for somebody.
-func copied(header nats.Header) bool {
+// isStreamCopy reports whether the server read the message from a stream for somebody.
+func isStreamCopy(header nats.Header) bool {
 	for name := range header {
 		if cloudevent.HasPrefixFold(name, "Nats-Stream") || cloudevent.HasPrefixFold(name, "Nats-Sequence") || cloudevent.HasPrefixFold(name, "Nats-Subject") {
 			return true
@@ -70,7 +70,7 @@ const (
 // Satchel's, page by page. What it learned before is not read again, also when it was
 // interrupted. It removes foreign messages where it may.
 func (l *Ledger) ownEnd(ctx context.Context, tenant, filter string, tip uint64) (int64, error) {
-	s := l.known(tenant)
+	s := l.findSearched(tenant)
 	if tip < s.high { // another stream, or foreign messages were removed from its end
 		s = searched{found: s.found && tip >= s.low, position: s.position, low: s.low, high: tip}
 		if !s.found {
@@ -89,7 +89,8 @@ func (l *Ledger) ownEnd(ctx context.Context, tenant, filter string, tip uint64) 
 			s.high = tip
 		}
 	} else {
-		s.low, s.high = tip+1, tip
+		s.low = tip + 1
+		s.high = tip
 	}
 	if !s.found {
 		info, err := l.stream.Info(ctx)
@@ -98,14 +99,14 @@ func (l *Ledger) ownEnd(ctx context.Context, tenant, filter string, tip uint64) 
 		}
 		position, at, err := l.lookBack(ctx, tenant, filter, max(1, info.State.FirstSeq), s.low-1, func(low uint64) {
 			s.low = low
-			l.note(tenant, s)
+			l.noteSearched(tenant, s)
 		})
 		if err != nil {
 			return 0, err
 		}
 		s = searched{found: true, position: position, low: max(at, 1), high: tip} // position 0: there is none
 	}
-	l.note(tenant, s)
+	l.noteSearched(tenant, s)
 	return s.position, nil
 }
 
@@ -121,12 +122,12 @@ func (l *Ledger) lookBack(ctx context.Context, tenant, filter string, low, high 
 		var own []published
 		var foreign, repeats []uint64
 		past := errors.New("past the page")
-		err := scan(ctx, l.nc, l.stream, scanConfig{filters: []string{filter}, from: from, headersOnly: true}, func(m stored) error {
+		err := scanStream(ctx, l.nc, l.stream, scanConfig{filters: []string{filter}, from: from, headersOnly: true}, func(m stored) error {
 			if m.seq > high {
 				return past
 			}
 			if p, err := LedgerPosition(m.subject, m.header); err == nil {
-				own = append(own, publication(m.seq, p, m.header))
+				own = append(own, readPublication(m.seq, p, m.header))
 			} else {
 				foreign = append(foreign, m.seq)
 			}
@@ -135,7 +136,7 @@ func (l *Ledger) lookBack(ctx context.Context, tenant, filter string, low, high 
 		if err != nil && !errors.Is(err, past) {
 			return 0, 0, fmt.Errorf("look back in the ledger of %q: %w", tenant, err)
 		}
-		if err := l.remove(ctx, tenant, foreign); err != nil {
+		if err := l.removeForeign(ctx, tenant, foreign); err != nil {
 			return 0, 0, err
 		}
 		for len(own) > 0 {
@@ -147,9 +148,10 @@ func (l *Ledger) lookBack(ctx context.Context, tenant, filter string, low, high 
 			if !repeat {
 				break
 			}
-			own, repeats = own[:len(own)-1], append(repeats, last.seq)
+			own = own[:len(own)-1]
+			repeats = append(repeats, last.seq)
 		}
-		if err := l.drop(ctx, tenant, repeats, "repeats", "the cluster stored an old publication late"); err != nil {
+		if err := l.dropMessages(ctx, tenant, repeats, "repeats", "the cluster stored an old publication late"); err != nil {
 			return 0, 0, err
 		}
 		if n := len(own); n > 0 {
@@ -163,17 +165,17 @@ func (l *Ledger) lookBack(ctx context.Context, tenant, filter string, low, high 
 	return 0, 0, nil
 }
 
-// remove deletes foreign messages, so that followers do not meet them. A connection that
+// removeForeign deletes foreign messages, so that followers do not meet them. A connection that
 // may not is told so once; they stay, and the ledger goes on behind them.
-func (l *Ledger) remove(ctx context.Context, tenant string, foreign []uint64) error {
+func (l *Ledger) removeForeign(ctx context.Context, tenant string, foreign []uint64) error {
 	if len(foreign) > 0 && l.cfg.Found != nil {
 		l.cfg.Found(len(foreign))
 	}
-	return l.drop(ctx, tenant, foreign, "foreign messages", "somebody else wrote to it")
+	return l.dropMessages(ctx, tenant, foreign, "foreign messages", "somebody else wrote to it")
 }
 
-// drop deletes messages, and says what they were and whence.
-func (l *Ledger) drop(ctx context.Context, tenant string, list []uint64, what, whence string) error {
+// dropMessages deletes messages, and says what they were and whence.
+func (l *Ledger) dropMessages(ctx context.Context, tenant string, list []uint64, what, whence string) error {
 	if len(list) == 0 || !l.cfg.Remove || l.kept.Load() {
 		return nil
 	}
@@ -208,13 +210,13 @@ func (l *Ledger) removeOne(ctx context.Context, seq uint64) error {
 	return err
 }
 
-func (l *Ledger) known(tenant string) searched {
+func (l *Ledger) findSearched(tenant string) searched {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.looked[tenant]
 }
 
-func (l *Ledger) note(tenant string, s searched) {
+func (l *Ledger) noteSearched(tenant string, s searched) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.looked[tenant] = s

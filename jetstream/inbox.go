@@ -109,14 +109,14 @@ func OpenInbox(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg I
 // Name returns "p07" for partition 7.
 func (i *Inbox) Name() string { return PartitionName(i.cfg.Partition) }
 
-func (i *Inbox) durable() string { return "append-" + i.Name() }
+func (i *Inbox) makeDurableName() string { return "append-" + i.Name() }
 
 // ensureConsumer creates the durable when it is missing, or reads another partition; start is
 // used by servers that cannot reset a consumer, 0 for all. Where the server cannot read the
 // state it kept of the durable, the new one is kept in memory: the log's checkpoint decides.
 func (i *Inbox) ensureConsumer(ctx context.Context, start uint64) (jetstream.Consumer, error) {
 	cfg := jetstream.ConsumerConfig{
-		Durable:       i.durable(),
+		Durable:       i.makeDurableName(),
 		Description:   "the appender of one partition; the log's checkpoint decides, acks are a hint",
 		FilterSubject: partitionFilter(i.cfg.Partition),
 		AckPolicy:     jetstream.AckAllPolicy,
@@ -125,11 +125,12 @@ func (i *Inbox) ensureConsumer(ctx context.Context, start uint64) (jetstream.Con
 		MaxAckPending: i.cfg.MaxAckPending,
 	}
 	if start > 0 {
-		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, start
+		cfg.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
+		cfg.OptStartSeq = start
 	}
-	consumer, err := i.stream.Consumer(ctx, i.durable())
+	consumer, err := i.stream.Consumer(ctx, i.makeDurableName())
 	if err == nil && consumer.CachedInfo().Config.FilterSubject != cfg.FilterSubject {
-		if err = i.stream.DeleteConsumer(ctx, i.durable()); err == nil {
+		if err = i.stream.DeleteConsumer(ctx, i.makeDurableName()); err == nil {
 			err = jetstream.ErrConsumerNotFound
 		}
 	}
@@ -140,7 +141,7 @@ func (i *Inbox) ensureConsumer(ctx context.Context, start uint64) (jetstream.Con
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ensure consumer %q: %w", i.durable(), err)
+		return nil, fmt.Errorf("ensure consumer %q: %w", i.makeDurableName(), err)
 	}
 	return consumer, nil
 }
@@ -162,11 +163,11 @@ func (i *Inbox) Fetch(ctx context.Context, limit int) ([]transport.Message, erro
 	var batch []transport.Message
 	for {
 		if i.feed == nil {
-			if err := i.resume(ctx); err != nil {
+			if err := i.resumeReading(ctx); err != nil {
 				return nil, err
 			}
 		}
-		msg, err := i.receive(ctx, len(batch) > 0)
+		msg, err := i.receiveMessage(ctx, len(batch) > 0)
 		switch {
 		case err != nil && len(batch) == 0 && ctx.Err() != nil:
 			return nil, fmt.Errorf("fetch from %q: %w", i.Name(), context.Cause(ctx))
@@ -180,7 +181,7 @@ func (i *Inbox) Fetch(ctx context.Context, limit int) ([]transport.Message, erro
 		if err != nil {
 			return nil, fmt.Errorf("fetch from %q: %w", i.Name(), err)
 		}
-		if meta.Stream != MemoryStream || meta.Consumer != i.durable() { // somebody else's
+		if meta.Stream != MemoryStream || meta.Consumer != i.makeDurableName() { // somebody else's
 			continue
 		}
 		if meta.Sequence.Consumer != i.order { // something was lost on the way
@@ -195,8 +196,8 @@ func (i *Inbox) Fetch(ctx context.Context, limit int) ([]transport.Message, erro
 			continue
 		}
 		i.next = meta.Sequence.Stream + 1
-		batch = append(batch, i.message(msg, meta.Sequence.Stream, meta.Timestamp))
-		i.remember(meta.Sequence.Stream, msg.Reply)
+		batch = append(batch, i.makeMessage(msg, meta.Sequence.Stream, meta.Timestamp))
+		i.rememberDelivery(meta.Sequence.Stream, msg.Reply)
 		i.feed.known = meta.NumPending
 		if len(batch) == limit {
 			return batch, nil
@@ -210,9 +211,9 @@ func (i *Inbox) Waits(ctx context.Context, seq uint64) (bool, error) {
 	return first > 0, err
 }
 
-// receive takes one message. It waits without limit for the first of a batch; for
+// receiveMessage takes one message. It waits without limit for the first of a batch; for
 // the others only while the stream is known to hold more, and then nil means none.
-func (i *Inbox) receive(ctx context.Context, more bool) (*nats.Msg, error) {
+func (i *Inbox) receiveMessage(ctx context.Context, more bool) (*nats.Msg, error) {
 	wait := i.cfg.Watch
 	if more {
 		wait = i.cfg.Linger
@@ -222,7 +223,7 @@ func (i *Inbox) receive(ctx context.Context, more bool) (*nats.Msg, error) {
 	for {
 		select {
 		case msg := <-i.feed.messages:
-			if msg, err := i.feed.accept(msg); msg != nil || err != nil {
+			if msg, err := i.feed.acceptMessage(msg); msg != nil || err != nil {
 				return msg, err
 			}
 			continue
@@ -238,7 +239,7 @@ func (i *Inbox) receive(ctx context.Context, more bool) (*nats.Msg, error) {
 		}
 		select {
 		case msg := <-i.feed.messages:
-			if msg, err := i.feed.accept(msg); msg != nil || err != nil {
+			if msg, err := i.feed.acceptMessage(msg); msg != nil || err != nil {
 				return msg, err
 			}
 		case <-i.status:
@@ -246,27 +247,27 @@ func (i *Inbox) receive(ctx context.Context, more bool) (*nats.Msg, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-timeout:
-			if more || i.lost(ctx) {
-				return nil, i.overdue(more)
+			if more || i.hasLostMessages(ctx) {
+				return nil, i.endOverdueWait(more)
 			}
 			timer.Reset(wait)
 		}
 	}
 }
 
-// overdue is what a wait ends with: nothing for a batch that has begun, a new feed
+// endOverdueWait is what a wait ends with: nothing for a batch that has begun, a new feed
 // for one that has not.
-func (i *Inbox) overdue(more bool) error {
+func (i *Inbox) endOverdueWait(more bool) error {
 	if more {
 		return nil
 	}
 	return errFeedEnded
 }
 
-// lost reports whether the server delivered more than has arrived, or forgot that
+// hasLostMessages reports whether the server delivered more than has arrived, or forgot that
 // somebody waits.
-func (i *Inbox) lost(ctx context.Context) bool {
-	consumer, err := i.stream.Consumer(ctx, i.durable())
+func (i *Inbox) hasLostMessages(ctx context.Context) bool {
+	consumer, err := i.stream.Consumer(ctx, i.makeDurableName())
 	if err != nil {
 		return errors.Is(err, jetstream.ErrConsumerNotFound)
 	}
@@ -274,7 +275,7 @@ func (i *Inbox) lost(ctx context.Context) bool {
 	return len(i.feed.messages) == 0 && (info.Delivered.Consumer >= i.order || info.NumWaiting == 0)
 }
 
-func (i *Inbox) message(msg *nats.Msg, seq uint64, published time.Time) transport.Message {
+func (i *Inbox) makeMessage(msg *nats.Msg, seq uint64, published time.Time) transport.Message {
 	subject := OriginalSubject(msg.Subject)
 	m := transport.Message{
 		Seq:       seq,
@@ -285,7 +286,8 @@ func (i *Inbox) message(msg *nats.Msg, seq uint64, published time.Time) transpor
 		Data:      msg.Data,
 		Header:    msg.Header,
 	}
-	if m.Padding = isPadding(subject, msg.Header, msg.Data); m.Padding {
+	m.Padding = isPadding(subject, msg.Header, msg.Data)
+	if m.Padding {
 		return m
 	}
 	var err error
@@ -297,7 +299,7 @@ func (i *Inbox) message(msg *nats.Msg, seq uint64, published time.Time) transpor
 	return m
 }
 
-func (i *Inbox) remember(seq uint64, reply string) {
+func (i *Inbox) rememberDelivery(seq uint64, reply string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.pending = append(i.pending, delivery{seq: seq, reply: reply})
@@ -307,15 +309,15 @@ func (i *Inbox) remember(seq uint64, reply string) {
 func (i *Inbox) Seek(ctx context.Context, seq uint64) error {
 	i.stopFeed()
 	i.next = max(seq, 1)
-	return i.resume(ctx)
+	return i.resumeReading(ctx)
 }
 
-// resume restarts, again and again while the server is away.
-func (i *Inbox) resume(ctx context.Context) error {
+// resumeReading restarts, again and again while the server is away.
+func (i *Inbox) resumeReading(ctx context.Context) error {
 	const limit, pause = 2 * time.Second, 50 * time.Millisecond
 	for {
 		attempt, cancel := context.WithTimeout(ctx, limit)
-		err := i.restart(attempt)
+		err := i.restartReading(attempt)
 		cancel()
 		if err == nil || ctx.Err() != nil || !isAway(err) {
 			return err
@@ -343,8 +345,8 @@ func isAway(err error) bool {
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
 }
 
-// restart drops what is on its way and reads from i.next again.
-func (i *Inbox) restart(ctx context.Context) error {
+// restartReading drops what is on its way and reads from i.next again.
+func (i *Inbox) restartReading(ctx context.Context) error {
 	i.stopFeed()
 	i.mu.Lock()
 	i.pending = nil
@@ -360,10 +362,10 @@ func (i *Inbox) restart(ctx context.Context) error {
 		return err
 	}
 	if canReset(i.nc.ConnectedServerVersion()) {
-		_, err = i.js.ResetConsumerToSequence(ctx, MemoryStream, i.durable(), i.next)
+		_, err = i.js.ResetConsumerToSequence(ctx, MemoryStream, i.makeDurableName(), i.next)
 	}
 	if !canReset(i.nc.ConnectedServerVersion()) || errors.Is(err, jetstream.ErrConsumerInvalidReset) {
-		err = i.recreate(ctx)
+		err = i.recreateConsumer(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
@@ -372,7 +374,7 @@ func (i *Inbox) restart(ctx context.Context) error {
 	for len(i.status) > 0 { // an older reconnect
 		<-i.status
 	}
-	if i.feed, err = startFeed(i.nc, MemoryStream, i.durable(), i.cfg.Prefetch, i.cfg.PrefetchBytes); err != nil {
+	if i.feed, err = startFeed(i.nc, MemoryStream, i.makeDurableName(), i.cfg.Prefetch, i.cfg.PrefetchBytes); err != nil {
 		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
 	}
 	return nil
@@ -390,9 +392,9 @@ func atLeast(version string, major, minor int) bool {
 	return haveMajor > major || haveMajor == major && haveMinor >= minor
 }
 
-// recreate replaces the durable by one that starts at i.next.
-func (i *Inbox) recreate(ctx context.Context) error {
-	err := i.stream.DeleteConsumer(ctx, i.durable())
+// recreateConsumer replaces the durable by one that starts at i.next.
+func (i *Inbox) recreateConsumer(ctx context.Context) error {
+	err := i.stream.DeleteConsumer(ctx, i.makeDurableName())
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return err
 	}
@@ -411,7 +413,7 @@ func (i *Inbox) Close() {
 
 func (i *Inbox) stopFeed() {
 	if i.feed != nil {
-		i.feed.stop()
+		i.feed.unsubscribeFeed()
 		i.feed = nil
 	}
 }

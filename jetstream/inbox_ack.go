@@ -62,7 +62,7 @@ func (i *Inbox) Purge(ctx context.Context, seq uint64) error {
 	if seq == 0 {
 		return nil
 	}
-	err := i.same(ctx)
+	err := i.checkSameStream(ctx)
 	if err != nil {
 		return fmt.Errorf("purge %q up to %d: %w", i.Name(), seq, err)
 	}
@@ -75,16 +75,16 @@ func (i *Inbox) Purge(ctx context.Context, seq uint64) error {
 
 // Erase overwrites the message at seq and removes it.
 func (i *Inbox) Erase(ctx context.Context, seq uint64) error {
-	err := i.same(ctx)
+	err := i.checkSameStream(ctx)
 	if err != nil {
 		return fmt.Errorf("erase message %d of %q: %w", seq, i.Name(), err)
 	}
-	_, err = erase(ctx, i.nc, i.stream, seq)
+	_, err = eraseMessage(ctx, i.nc, i.stream, seq)
 	return err
 }
 
-// same returns ErrRecreated when the stream is not the one that was opened.
-func (i *Inbox) same(ctx context.Context) error {
+// checkSameStream returns ErrRecreated when the stream is not the one that was opened.
+func (i *Inbox) checkSameStream(ctx context.Context) error {
 	info, err := i.stream.Info(ctx)
 	if err == nil && epochOf(info) != i.epoch {
 		err = transport.ErrRecreated
@@ -95,9 +95,9 @@ func (i *Inbox) same(ctx context.Context) error {
 // Lag returns how many messages of the partition the consumer has not delivered or
 // not seen acknowledged.
 func (i *Inbox) Lag(ctx context.Context) (uint64, error) {
-	consumer, err := i.stream.Consumer(ctx, i.durable())
+	consumer, err := i.stream.Consumer(ctx, i.makeDurableName())
 	if err != nil {
-		return 0, fmt.Errorf("describe consumer %q: %w", i.durable(), err)
+		return 0, fmt.Errorf("describe consumer %q: %w", i.makeDurableName(), err)
 	}
 	info := consumer.CachedInfo()
 	return info.NumPending + uint64(info.NumAckPending), nil

@@ -79,11 +79,11 @@ func OpenLedger(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg 
 // published for the tenant, 0 for none. Foreign messages behind it are passed by, and
 // removed when the configuration says so.
 func (l *Ledger) LastPosition(ctx context.Context, tenant string) (int64, error) {
-	end, err := l.find(ctx, tenant)
+	end, err := l.readLedgerEnd(ctx, tenant)
 	if err != nil {
 		return 0, err
 	}
-	l.set(tenant, end)
+	l.setLedgerEnd(tenant, end)
 	return end.position, nil
 }
 
@@ -118,7 +118,7 @@ func (l *Ledger) Passed(ctx context.Context, tenant string) (bool, error) {
 	return info.State.FirstSeq > 1, nil
 }
 
-func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
+func (l *Ledger) readLedgerEnd(ctx context.Context, tenant string) (ledgerEnd, error) {
 	filter, err := LedgerTenantSubject(tenant)
 	if err != nil {
 		return ledgerEnd{}, err
@@ -137,12 +137,12 @@ func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
 		return end, nil
 	}
 	if position, err := LedgerPosition(msg.subject, msg.header); err == nil {
-		repeat, err := l.isRepeat(ctx, filter, publication(msg.seq, position, msg.header))
+		repeat, err := l.isRepeat(ctx, filter, readPublication(msg.seq, position, msg.header))
 		if err != nil {
 			return ledgerEnd{}, err
 		}
 		if !repeat {
-			l.note(tenant, searched{found: true, position: position, low: msg.seq, high: msg.seq})
+			l.noteSearched(tenant, searched{found: true, position: position, low: msg.seq, high: msg.seq})
 			return ledgerEnd{seq: msg.seq, position: position}, nil
 		}
 	}
@@ -167,7 +167,7 @@ func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
 // LastPosition or Publish. Many messages travel in several batches; those before the
 // failed one are stored. After any error the next call looks at the stream again.
 func (l *Ledger) Publish(ctx context.Context, tenant string, messages []transport.LedgerMessage) error {
-	end, err := l.end(ctx, tenant)
+	end, err := l.findLedgerEnd(ctx, tenant)
 	if err != nil {
 		return err
 	}
@@ -177,22 +177,23 @@ func (l *Ledger) Publish(ctx context.Context, tenant string, messages []transpor
 		if err != nil {
 			return err
 		}
-		stored, seq, err := l.send(ctx, tenant, end, batch)
+		stored, seq, err := l.sendBatch(ctx, tenant, end, batch)
 		if stored > 0 {
 			end = ledgerEnd{seq: seq, position: messages[stored-1].Position}
-			l.set(tenant, end)
+			l.setLedgerEnd(tenant, end)
 			messages = messages[stored:]
 		}
 		if isWrongLast(err) && foreign < maxForeign {
 			// Nothing but foreign messages came in between when the position is the same, or a
 			// cluster had not applied yet what it had acknowledged.
-			if now, look := l.find(ctx, tenant); look == nil && now.position == end.position {
-				foreign, end = foreign+1, now
+			if now, look := l.readLedgerEnd(ctx, tenant); look == nil && now.position == end.position {
+				foreign = foreign + 1
+				end = now
 				continue
 			}
 		}
 		if err != nil {
-			l.forget(tenant)
+			l.forgetEnd(tenant)
 			if isWrongLast(err) {
 				err = errors.Join(ErrLedgerMoved, err)
 			}
@@ -202,10 +203,10 @@ func (l *Ledger) Publish(ctx context.Context, tenant string, messages []transpor
 	return nil
 }
 
-// send stores one batch and returns how many of its messages are stored, and the sequence of the
+// sendBatch stores one batch and returns how many of its messages are stored, and the sequence of the
 // last of these. A few messages go one by one, each behind the one before: the ledger needs order
 // and no repeats, and a crash between them leaves a shorter ledger only.
-func (l *Ledger) send(ctx context.Context, tenant string, end ledgerEnd, batch []*nats.Msg) (stored int, seq uint64, err error) {
+func (l *Ledger) sendBatch(ctx context.Context, tenant string, end ledgerEnd, batch []*nats.Msg) (stored int, seq uint64, err error) {
 	if len(batch) > smallBatch {
 		if _, seq, err = PublishBatch(ctx, l.nc, batch); err != nil {
 			return 0, 0, err
@@ -218,18 +219,19 @@ func (l *Ledger) send(ctx context.Context, tenant string, end ledgerEnd, batch [
 	}
 	seq = end.seq
 	for _, msg := range batch {
-		expect(msg, filter, seq)
+		expectSequence(msg, filter, seq)
 		ack, err := l.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
 		if err != nil {
 			return stored, seq, err
 		}
-		stored, seq = stored+1, ack.Sequence
+		stored = stored + 1
+		seq = ack.Sequence
 	}
 	return stored, seq, nil
 }
 
-// expect makes the server refuse msg unless the last message of filter is at seq.
-func expect(msg *nats.Msg, filter string, seq uint64) {
+// expectSequence makes the server refuse msg unless the last message of filter is at seq.
+func expectSequence(msg *nats.Msg, filter string, seq uint64) {
 	msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(seq, 10)}
 	msg.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{filter}
 }
@@ -241,7 +243,8 @@ func ledgerBatch(tenant string, end ledgerEnd, messages []transport.LedgerMessag
 	if err != nil {
 		return nil, err
 	}
-	position, size := end.position, 0
+	position := end.position
+	size := 0
 	var batch []*nats.Msg
 	for _, m := range messages[:min(len(messages), MaxBatch)] {
 		if m.Position <= position {
@@ -251,11 +254,12 @@ func ledgerBatch(tenant string, end ledgerEnd, messages []transport.LedgerMessag
 		if err != nil {
 			return nil, err
 		}
-		if size += msg.Size(); size > maxLedgerBytes && len(batch) > 0 {
+		size += msg.Size()
+		if size > maxLedgerBytes && len(batch) > 0 {
 			break
 		}
 		if len(batch) == 0 {
-			expect(msg, filter, end.seq)
+			expectSequence(msg, filter, end.seq)
 		}
 		position = m.Position
 		batch = append(batch, msg)
@@ -293,27 +297,27 @@ func isWrongLast(err error) bool {
 	return api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == constant
 }
 
-func (l *Ledger) end(ctx context.Context, tenant string) (ledgerEnd, error) {
+func (l *Ledger) findLedgerEnd(ctx context.Context, tenant string) (ledgerEnd, error) {
 	l.mu.Lock()
 	end, known := l.last[tenant]
 	l.mu.Unlock()
 	if known {
 		return end, nil
 	}
-	end, err := l.find(ctx, tenant)
+	end, err := l.readLedgerEnd(ctx, tenant)
 	if err == nil {
-		l.set(tenant, end)
+		l.setLedgerEnd(tenant, end)
 	}
 	return end, err
 }
 
-func (l *Ledger) set(tenant string, end ledgerEnd) {
+func (l *Ledger) setLedgerEnd(tenant string, end ledgerEnd) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last[tenant] = end
 }
 
-func (l *Ledger) forget(tenant string) {
+func (l *Ledger) forgetEnd(tenant string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.last, tenant)

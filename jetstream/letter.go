@@ -71,11 +71,13 @@ func letterMessage(r transport.Rejected, key string, limit int64) (*nats.Msg, er
 	}
 	if msg.Size()-len(msg.Data) > maxLetterHeader {
 		head := writeHeader(r.Message.Header)
-		msg.Header, msg.Data = own(), append(head, r.Message.Data...)
+		msg.Header = own()
+		msg.Data = append(head, r.Message.Data...)
 		msg.Header[HeaderDLQHead] = []string{strconv.Itoa(len(head))}
 	}
 	if int64(msg.Size()) > limit {
-		msg.Header, msg.Data = own(), nil
+		msg.Header = own()
+		msg.Data = nil
 		msg.Header[HeaderDLQCut] = []string{strconv.Itoa(len(r.Message.Data))}
 	}
 	return msg, nil
@@ -117,7 +119,8 @@ func rejectedMessage(m stored) stored {
 	if size, err := strconv.ParseUint(m.header.Get(HeaderDLQHead), 10, 32); err == nil && size <= uint64(len(m.data)) {
 		header, err := nats.DecodeHeadersMsg([]byte(headerLine + string(m.data[:size]) + "\r\n"))
 		if err == nil {
-			m.header, m.data = header, m.data[size:]
+			m.header = header
+			m.data = m.data[size:]
 			return m
 		}
 	}
@@ -152,9 +155,9 @@ func addEscaped(header nats.Header, name string, values []string) {
 // isCut reports whether a dead letter has neither the headers nor the data of its message.
 func isCut(m stored) bool { return m.header.Get(HeaderDLQCut) != "" && ownLetter(m) }
 
-// republished are the headers that a rejected message is published with again: without what it
+// cleanHeaders are the headers that a rejected message is published with again: without what it
 // asked of the stream as that was, and without its place in a batch.
-func republished(header nats.Header) nats.Header {
+func cleanHeaders(header nats.Header) nats.Header {
 	out := make(nats.Header, len(header))
 	for name, values := range header {
 		if !cloudevent.HasPrefixFold(name, "Nats-Expected-") && !cloudevent.HasPrefixFold(name, "Nats-Batch-") {

@@ -95,15 +95,15 @@ func Join(ctx context.Context, nc *nats.Conn, cfg MembershipConfig) (*Membership
 		c.grown, err = nc.ChanSubscribe(GrowthSubject, c.inbox)
 	}
 	if err == nil {
-		err = errors.Join(c.send("hello"), flush(ctx, nc))
+		err = errors.Join(c.sendHeartbeat("hello"), flushConnection(ctx, nc))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("join the other workers: %w", err), c.unsubscribe())
+		return nil, errors.Join(fmt.Errorf("join the other workers: %w", err), c.endSubscriptions())
 	}
 	return c, nil
 }
 
-func (c *Membership) unsubscribe() error {
+func (c *Membership) endSubscriptions() error {
 	var errs []error
 	for _, sub := range []*nats.Subscription{c.beats, c.grown} {
 		if sub != nil {
@@ -113,7 +113,7 @@ func (c *Membership) unsubscribe() error {
 	return errors.Join(errs...)
 }
 
-func (c *Membership) send(kind string) error {
+func (c *Membership) sendHeartbeat(kind string) error {
 	data, err := json.Marshal(heartbeat{ID: c.cfg.ID, Kind: kind})
 	if err != nil {
 		return err
@@ -136,41 +136,42 @@ func (c *Membership) Run(ctx context.Context, own <-chan string, grown func(tena
 	for {
 		select {
 		case <-ctx.Done():
-			return c.leave(context.WithoutCancel(ctx))
+			return c.leaveMembership(context.WithoutCancel(ctx))
 		case <-listen.C:
 			listening = false
-			c.divide(time.Now())
+			c.computeShare(time.Now())
 		case <-beat.C:
-			if err := c.send("beat"); err != nil {
+			if err := c.sendHeartbeat("beat"); err != nil {
 				c.cfg.Log.Debug("sign of life", "cause", err)
 			}
 			if !listening {
-				c.divide(time.Now())
+				c.computeShare(time.Now())
 			}
 		case tenant, ok := <-own:
 			if !ok {
 				own = nil
 				continue
 			}
-			c.announce(tenant, own)
+			c.announceGrowth(tenant, own)
 		case msg := <-c.inbox:
 			if msg.Subject == GrowthSubject {
-				c.receive(msg.Data, grown)
-			} else if c.note(msg.Data, time.Now()) && !listening {
-				c.divide(time.Now())
+				c.receiveGrowth(msg.Data, grown)
+			} else if c.noteHeartbeat(msg.Data, time.Now()) && !listening {
+				c.computeShare(time.Now())
 			}
 		}
 	}
 }
 
-// announce says which logs have grown: tenant, and those that wait behind it.
-func (c *Membership) announce(tenant string, own <-chan string) {
+// announceGrowth says which logs have grown: tenant, and those that wait behind it.
+func (c *Membership) announceGrowth(tenant string, own <-chan string) {
 	const most = 256
 	message := growth{ID: c.cfg.ID, Tenants: []string{tenant}}
 	for more := true; more && len(message.Tenants) < most; {
 		select {
 		case t, ok := <-own:
-			if more = ok; ok {
+			more = ok
+			if ok {
 				message.Tenants = append(message.Tenants, t)
 			}
 		default:
@@ -186,7 +187,7 @@ func (c *Membership) announce(tenant string, own <-chan string) {
 	}
 }
 
-func (c *Membership) receive(data []byte, grown func(tenant string)) {
+func (c *Membership) receiveGrowth(data []byte, grown func(tenant string)) {
 	var message growth
 	if json.Unmarshal(data, &message) != nil || message.ID == c.cfg.ID {
 		return
@@ -198,8 +199,8 @@ func (c *Membership) receive(data []byte, grown func(tenant string)) {
 	}
 }
 
-// note takes a sign of life and reports whether the members have changed.
-func (c *Membership) note(data []byte, now time.Time) bool {
+// noteHeartbeat takes a sign of life and reports whether the members have changed.
+func (c *Membership) noteHeartbeat(data []byte, now time.Time) bool {
 	var b heartbeat
 	if json.Unmarshal(data, &b) != nil || b.ID == "" || len(b.ID) > MaxToken || !slices.Contains([]string{"hello", "beat", "bye"}, b.Kind) {
 		return false
@@ -213,16 +214,16 @@ func (c *Membership) note(data []byte, now time.Time) bool {
 	}
 	c.seen[b.ID] = now
 	if b.Kind == "hello" && b.ID != c.cfg.ID {
-		if err := c.send("beat"); err != nil {
+		if err := c.sendHeartbeat("beat"); err != nil {
 			c.cfg.Log.Debug("answer a new worker", "cause", err)
 		}
 	}
 	return !known
 }
 
-// divide forgets who is gone and computes this worker's share. A worker that does not
+// computeShare forgets who is gone and computes this worker's share. A worker that does not
 // hear itself is cut off, and owns nothing.
-func (c *Membership) divide(now time.Time) {
+func (c *Membership) computeShare(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, at := range c.seen {
@@ -233,15 +234,15 @@ func (c *Membership) divide(now time.Time) {
 	owned := make([]bool, Partitions)
 	if _, alive := c.seen[c.cfg.ID]; alive && !c.left {
 		c.shared = true
-		for partition, member := range assign(c.members(), Partitions) {
+		for partition, member := range assignPartitions(c.listMembers(), Partitions) {
 			owned[partition] = member == c.cfg.ID
 		}
 	}
-	c.set(owned)
+	c.setShare(owned)
 }
 
-// set replaces the share and tells who waits. The caller holds the lock.
-func (c *Membership) set(owned []bool) {
+// setShare replaces the share and tells who waits. The caller holds the lock.
+func (c *Membership) setShare(owned []bool) {
 	if slices.Equal(owned, c.owned) {
 		return
 	}
@@ -257,16 +258,16 @@ func (c *Membership) set(owned []bool) {
 	c.cfg.Log.Info("share of the work", "partitions", mine, "workers", len(c.seen))
 }
 
-func (c *Membership) leave(ctx context.Context) error {
+func (c *Membership) leaveMembership(ctx context.Context) error {
 	c.mu.Lock()
 	c.left = true
-	c.set(make([]bool, Partitions))
+	c.setShare(make([]bool, Partitions))
 	c.mu.Unlock()
-	err := errors.Join(c.unsubscribe(), ignoreClosed(c.send("bye")))
+	err := errors.Join(c.endSubscriptions(), ignoreClosed(c.sendHeartbeat("bye")))
 	if c.nc.IsConnected() {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		err = errors.Join(err, ignoreClosed(flush(ctx, c.nc)))
+		err = errors.Join(err, ignoreClosed(flushConnection(ctx, c.nc)))
 	}
 	if err != nil {
 		return fmt.Errorf("leave the other workers: %w", err)
@@ -310,10 +311,10 @@ func (c *Membership) ID() string { return c.cfg.ID }
 func (c *Membership) Members() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.members()
+	return c.listMembers()
 }
 
-func (c *Membership) members() []string {
+func (c *Membership) listMembers() []string {
 	list := make([]string, 0, len(c.seen))
 	for id := range c.seen {
 		list = append(list, id)
@@ -322,14 +323,15 @@ func (c *Membership) members() []string {
 	return list
 }
 
-// assign gives each of n partitions a member: the one of the highest weight for it
+// assignPartitions gives each of n partitions a member: the one of the highest weight for it
 // (rendezvous hashing) whose share is not full yet. It depends on its arguments alone.
-func assign(members []string, n int) []string {
+func assignPartitions(members []string, n int) []string {
 	owners := make([]string, n)
 	if len(members) == 0 {
 		return owners
 	}
-	full, extra := n/len(members), n%len(members) // so many members have one more
+	full := n / len(members)
+	extra := n % len(members) // so many members have one more
 	load := make(map[string]int, len(members))
 	for p := range owners {
 		var best string
@@ -345,11 +347,13 @@ func assign(members []string, n int) []string {
 			w *= 0xff51afd7ed558ccd // the finish of MurmurHash3: FNV's last bytes hardly mix
 			w ^= w >> 33
 			if best == "" || w > most {
-				best, most = m, w
+				best = m
+				most = w
 			}
 		}
 		owners[p] = best
-		if load[best]++; load[best] > full {
+		load[best]++
+		if load[best] > full {
 			extra--
 		}
 	}

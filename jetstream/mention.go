@@ -39,38 +39,38 @@ func newMentions(tenant string, copies []transport.Copy) *mentions {
 	return m
 }
 
-// copied reports whether a message is the copy of an erased event.
-func (m *mentions) copied(s stored) bool {
+// isErasedCopy reports whether a message is the copy of an erased event.
+func (m *mentions) isErasedCopy(s stored) bool {
 	source, id := identityOf(s.header, s.data)
 	_, ok := m.copies[transport.Copy{Source: source, ID: id}]
 	return ok && id != ""
 }
 
-// item reports whether an erased item has the id.
-func (m *mentions) item(id string) bool {
+// isErasedItem reports whether an erased item has the id.
+func (m *mentions) isErasedItem(id string) bool {
 	_, ok := m.copies[transport.Copy{Item: id}]
 	return ok && id != ""
 }
 
-// relation returns how a dead letter stands to the erased items. The letter's subject may be of
+// findRelation returns how a dead letter stands to the erased items. The letter's subject may be of
 // the tenant, of no tenant or of another tenant.
-func (m *mentions) relation(s stored) relation {
+func (m *mentions) findRelation(s stored) relation {
 	cut := isCut(s)
 	s = rejectedMessage(s)
-	about := m.read(s)
+	about := m.readLetter(s)
 	tenant, _, err := ParseDLQ(s.subject)
 	own := err == nil && tenant == m.tenant
 	if !own && about.tenant != m.tenant && (tenant != NoTenant || about.tenant != "") {
 		return unrelated // its items are another tenant's
 	}
 	switch {
-	case about.erased, own && m.copied(s):
+	case about.erased, own && m.isErasedCopy(s):
 		return related
 	case about.known:
 		return unrelated
 	}
 	switch {
-	case m.raw(s):
+	case m.hasErasedMention(s):
 		return related
 	case cut:
 		return unrelated
@@ -85,45 +85,48 @@ type about struct {
 	tenant string // their tenant, "" when the letter has none
 }
 
-// read reads a dead letter as an event. A letter that is no event has the zero about.
-func (m *mentions) read(s stored) about {
+// readLetter reads a dead letter as an event. A letter that is no event has the zero about.
+func (m *mentions) readLetter(s stored) about {
 	ev, err := cloudevent.Decode(s.header, s.data)
 	if err != nil {
 		return about{}
 	}
-	out := about{erased: m.named(ev.Subject())}
+	out := about{erased: m.namesErasedItem(ev.Subject())}
 	for _, value := range ev.Extensions() {
 		if text, ok := value.(string); ok {
-			out.erased = out.erased || m.named(text)
+			out.erased = out.erased || m.namesErasedItem(text)
 		}
 	}
-	named, misnamed := false, false
+	named := false
+	misnamed := false
 	err = walkJSON(ev.Data(), func(path []string, value string) {
 		top := path[0]
 		switch {
 		case len(path) == 1 && (top == "id" || top == "from" || top == "item") || len(path) == 2 && top == "items":
-			named, misnamed = true, misnamed || !schemas.ValidID(value)
+			named = true
+			misnamed = misnamed || !schemas.ValidID(value)
 		case len(path) == 2 && top == "scope" && path[1] == "tenant":
 			out.tenant = value
 		}
-		out.erased = out.erased || m.named(value)
+		out.erased = out.erased || m.namesErasedItem(value)
 	})
 	out.known = err == nil && named && !misnamed
 	return out
 }
 
-// named reports whether a value is an erased item's id, or an address that ends in one or has it
+// namesErasedItem reports whether a value is an erased item's id, or an address that ends in one or has it
 // between its slashes. A sentence is neither.
-func (m *mentions) named(value string) bool {
-	if value = strings.TrimSpace(value); strings.ContainsAny(value, " \t\r\n") {
+func (m *mentions) namesErasedItem(value string) bool {
+	value = strings.TrimSpace(value)
+	if strings.ContainsAny(value, " \t\r\n") {
 		return false
 	}
-	return m.token([]byte(value))
+	return m.hasErasedWord([]byte(value))
 }
 
-// describes reports whether a member describes an item or holds its content. Such a member names
+// isDescriptive reports whether a member describes an item or holds its content. Such a member names
 // no item, though an item may have the id "memory".
-func describes(member string) bool {
+func isDescriptive(member string) bool {
 	switch member {
 	case "type", "kind", "role", "speaker", "category", "session", "rel", "signer", "content", "reason", "security_label", "pii_flags", "policy_tags":
 		return true
@@ -160,7 +163,7 @@ func walkObject(d *json.Decoder, path []string, visit func(path []string, value 
 			return errors.New("a member without a name")
 		}
 		var raw json.RawMessage
-		if describes(member) {
+		if isDescriptive(member) {
 			if err := d.Decode(&raw); err != nil {
 				return err
 			}
@@ -199,14 +202,14 @@ func walkValue(d *json.Decoder, path []string, visit func(path []string, value s
 	return nil
 }
 
-// raw reports whether a letter has the id of an erased item anywhere.
-func (m *mentions) raw(s stored) bool {
-	if m.anywhere(s.data, formDepth) {
+// hasErasedMention reports whether a letter has the id of an erased item anywhere.
+func (m *mentions) hasErasedMention(s stored) bool {
+	if m.hasErasedAnywhere(s.data, formDepth) {
 		return true
 	}
 	for name, values := range s.header {
 		for _, value := range append(values, name) {
-			if m.anywhere([]byte(value), formDepth) {
+			if m.hasErasedAnywhere([]byte(value), formDepth) {
 				return true
 			}
 		}
@@ -217,34 +220,34 @@ func (m *mentions) raw(s stored) bool {
 // formDepth is how many nested encodings are undone.
 const formDepth = 3
 
-// anywhere reports whether data has the id of an erased item as a whole word, as it is or with an
+// hasErasedAnywhere reports whether data has the id of an erased item as a whole word, as it is or with an
 // encoding undone.
-func (m *mentions) anywhere(data []byte, depth int) bool {
-	if m.token(data) {
+func (m *mentions) hasErasedAnywhere(data []byte, depth int) bool {
+	if m.hasErasedWord(data) {
 		return true
 	}
 	if depth == 0 {
 		return false
 	}
-	if plain, changed := unescape(data); changed && m.anywhere(plain, depth-1) {
+	if plain, changed := unescapeJSON(data); changed && m.hasErasedAnywhere(plain, depth-1) {
 		return true
 	}
 	if bytes.IndexByte(data, '%') >= 0 {
-		if plain := cloudevent.Unescape(data); !bytes.Equal(plain, data) && m.anywhere(plain, depth-1) {
+		if plain := cloudevent.Unescape(data); !bytes.Equal(plain, data) && m.hasErasedAnywhere(plain, depth-1) {
 			return true
 		}
 	}
 	for run := range base64Runs(data) {
-		if m.anywhere(run, depth-1) {
+		if m.hasErasedAnywhere(run, depth-1) {
 			return true
 		}
 	}
 	return false
 }
 
-// token reports whether a word of data is the id of an erased item. A word is the longest run of
+// hasErasedWord reports whether a word of data is the id of an erased item. A word is the longest run of
 // characters of ids; punctuation at its ends may belong to a sentence.
-func (m *mentions) token(data []byte) bool {
+func (m *mentions) hasErasedWord(data []byte) bool {
 	const signs = ".:_-"
 	for at := 0; at < len(data); {
 		if !idByte(data[at]) {
@@ -256,7 +259,7 @@ func (m *mentions) token(data []byte) bool {
 			end++
 		}
 		word := string(data[at:end])
-		if m.item(word) || m.item(strings.Trim(word, signs)) || m.item(strings.TrimRight(word, signs)) || m.item(strings.TrimLeft(word, signs)) {
+		if m.isErasedItem(word) || m.isErasedItem(strings.Trim(word, signs)) || m.isErasedItem(strings.TrimRight(word, signs)) || m.isErasedItem(strings.TrimLeft(word, signs)) {
 			return true
 		}
 		at = end
@@ -268,8 +271,8 @@ func idByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == ':' || c == '-'
 }
 
-// unescape undoes the escapes of JSON strings. It keeps a sequence that is no escape.
-func unescape(data []byte) (plain []byte, changed bool) {
+// unescapeJSON undoes the escapes of JSON strings. It keeps a sequence that is no escape.
+func unescapeJSON(data []byte) (plain []byte, changed bool) {
 	if bytes.IndexByte(data, '\\') < 0 {
 		return data, false
 	}

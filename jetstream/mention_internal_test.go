@@ -102,7 +102,7 @@ func TestRelationOfADeadLetter(t *testing.T) {
 		"another's junk":            {letterOn("dlq.v1.other.malformed", "junk victim-7"), unrelated},
 	} {
 		m := newMentions("acme", []transport.Copy{{Item: "victim-7"}, {Item: "4711"}, {Source: "s", ID: "e-victim"}})
-		if got := m.relation(c.stored); got != c.want {
+		if got := m.findRelation(c.stored); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -115,7 +115,7 @@ func TestAnItemCalledLikeAMember(t *testing.T) {
 		"security_label":["level:internal"],"speaker":"Jonas","role":"user","session":"s1","content":"the content of b"}`)
 	for _, id := range []string{"id", "type", "episodic", "memory", "level:internal", "Jonas", "user", "s1", "content", "the", "1.0", "s", "data", "e1"} {
 		m := newMentions("acme", []transport.Copy{{Item: id}})
-		if got := m.relation(letter(event)); got != unrelated {
+		if got := m.findRelation(letter(event)); got != unrelated {
 			t.Errorf("an item %q: %v", id, got)
 		}
 	}
@@ -128,8 +128,8 @@ func FuzzRelation(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		with := append(append([]byte{}, data...), []byte(` "victim-7"`)...)
 		// The id is always found in data that is no event.
-		if s := (stored{subject: "dlq.v1.acme.malformed", header: nats.Header{}, data: with}); m.relation(s) != related && !m.read(s).known {
-			t.Errorf("%q: %v", with, m.relation(s))
+		if s := (stored{subject: "dlq.v1.acme.malformed", header: nats.Header{}, data: with}); m.findRelation(s) != related && !m.readLetter(s).known {
+			t.Errorf("%q: %v", with, m.findRelation(s))
 		}
 	})
 }

@@ -37,16 +37,16 @@ const ackLimit = 10 * time.Second
 // takes nothing more. Both ends MUST be let go by the function.
 type Guard func(ctx context.Context) (context.Context, context.CancelFunc)
 
-// of guards ctx; without a guard it is ctx itself.
-func (g Guard) of(ctx context.Context) (context.Context, context.CancelFunc) {
+// guardContext guards ctx; without a guard it is ctx itself.
+func (g Guard) guardContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if g == nil {
 		return ctx, func() {}
 	}
 	return g(ctx)
 }
 
-// why is err, or, when the server takes nothing more, the reason.
-func (g Guard) why(ctx, guarded context.Context, err error) error {
+// explainError is err, or, when the server takes nothing more, the reason.
+func (g Guard) explainError(ctx, guarded context.Context, err error) error {
 	if err != nil && guarded.Err() != nil && ctx.Err() == nil {
 		return context.Cause(guarded)
 	}
@@ -75,7 +75,7 @@ func (o *Outbox) PublishMemory(ctx context.Context, tenant, agent string, ev eve
 	if err != nil {
 		return "", 0, err
 	}
-	guarded, done := o.guard.of(ctx)
+	guarded, done := o.guard.guardContext(ctx)
 	defer done()
 	limit := ackLimit
 	if end, bounded := ctx.Deadline(); bounded {
@@ -85,7 +85,7 @@ func (o *Outbox) PublishMemory(ctx context.Context, tenant, agent string, ev eve
 	defer cancel()
 	ack, err := o.js.PublishMsg(limited, msg)
 	if err != nil {
-		return "", 0, fmt.Errorf("publish event of %q: %w", tenant, publishError(o.guard.why(ctx, guarded, err)))
+		return "", 0, fmt.Errorf("publish event of %q: %w", tenant, publishError(o.guard.explainError(ctx, guarded, err)))
 	}
 	return ack.Stream, ack.Sequence, nil
 }

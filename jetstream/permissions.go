@@ -47,14 +47,14 @@ const manyDenials = 64
 var needed = []string{"mem.v1.", "ctx.v1.", "art.v1.", "log.v1.", "prov.v1.", "dlq.v1.", "wrk.v1.", "$JS.API.", "$JS.ACK.>", "$JS.FC.>",
 	"$SRV.", IdentifiedPrefix + ">", "$O.SATCHEL_ARTIFACTS.>", "$O.SATCHEL_REPLIES.>", "$KV.SATCHEL_REVOKED.>", "_INBOX.>"}
 
-// note keeps an error that a connection reports when it is of permissions. Where it lacks a subscription by that, it
+// notePermissionError keeps an error that a connection reports when it is of permissions. Where it lacks a subscription by that, it
 // connects anew after a pause, which grows.
-func (d *PermissionErrors) note(nc *nats.Conn, err error, now time.Time, pause time.Duration) {
+func (d *PermissionErrors) notePermissionError(nc *nats.Conn, err error, now time.Time, pause time.Duration) {
 	if d == nil {
 		return
 	}
 	if errors.Is(err, nats.ErrMaxSubscriptionsExceeded) {
-		d.keep(denial{nc, "have more subscriptions: the server or the account has a limit"}, time.Time{}, pause)
+		d.keepDenial(denial{nc, "have more subscriptions: the server or the account has a limit"}, time.Time{}, pause)
 		return
 	}
 	if !errors.Is(err, nats.ErrPermissionViolation) {
@@ -70,21 +70,24 @@ func (d *PermissionErrors) note(nc *nats.Conn, err error, now time.Time, pause t
 	if strings.HasSuffix(needed[i], ">") {
 		subject = needed[i]
 	}
-	if kind = strings.ToLower(kind); kind != "publish" {
-		kind, now = "subscribe to", time.Time{}
+	kind = strings.ToLower(kind)
+	if kind != "publish" {
+		kind = "subscribe to"
+		now = time.Time{}
 	} else {
 		kind = "publish to"
 	}
-	d.keep(denial{nc, kind + " " + subject}, now, pause)
+	d.keepDenial(denial{nc, kind + " " + subject}, now, pause)
 }
 
-// keep keeps what is denied, until a connection connects anew where there is no time.
-func (d *PermissionErrors) keep(at denial, now time.Time, pause time.Duration) {
+// keepDenial keeps what is denied, until a connection connects anew where there is no time.
+func (d *PermissionErrors) keepDenial(at denial, now time.Time, pause time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.expire()
+	d.expireDenials()
 	if d.seen == nil {
-		d.seen, d.again = map[denial]time.Time{}, map[*nats.Conn]*attempt{}
+		d.seen = map[denial]time.Time{}
+		d.again = map[*nats.Conn]*attempt{}
 	}
 	if _, known := d.seen[at]; known || len(d.seen) < manyDenials {
 		d.seen[at] = now
@@ -100,12 +103,13 @@ func (d *PermissionErrors) keep(at denial, now time.Time, pause time.Duration) {
 	if a.due {
 		return
 	}
-	a.due, a.pause = true, min(2*a.pause, mostPauses*pause)
-	time.AfterFunc(a.pause, func() { d.reconnect(at.nc, a) })
+	a.due = true
+	a.pause = min(2*a.pause, mostPauses*pause)
+	time.AfterFunc(a.pause, func() { d.reconnectDenied(at.nc, a) })
 }
 
-// reconnect connects anew where something is still denied.
-func (d *PermissionErrors) reconnect(nc *nats.Conn, a *attempt) {
+// reconnectDenied connects anew where something is still denied.
+func (d *PermissionErrors) reconnectDenied(nc *nats.Conn, a *attempt) {
 	d.mu.Lock()
 	a.due = false
 	lacks := false
@@ -121,13 +125,13 @@ func (d *PermissionErrors) reconnect(nc *nats.Conn, a *attempt) {
 	}
 }
 
-// expire drops what is over.
-func (d *PermissionErrors) expire() {
+// expireDenials drops what is over.
+func (d *PermissionErrors) expireDenials() {
 	maps.DeleteFunc(d.seen, func(_ denial, at time.Time) bool { return !at.IsZero() && time.Since(at) > time.Minute })
 }
 
-// forget drops what was denied to a connection, which has connected anew.
-func (d *PermissionErrors) forget(nc *nats.Conn) {
+// forgetDenials drops what was denied to a connection, which has connected anew.
+func (d *PermissionErrors) forgetDenials(nc *nats.Conn) {
 	if d == nil {
 		return
 	}
@@ -140,7 +144,7 @@ func (d *PermissionErrors) forget(nc *nats.Conn) {
 func (d *PermissionErrors) List() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.expire()
+	d.expireDenials()
 	list := make([]string, 0, len(d.seen))
 	for denied := range d.seen {
 		list = append(list, denied.what)

@@ -29,10 +29,10 @@ func usageOf(objects []object, tenant, owner string) (u usage) {
 	return u
 }
 
-// room is how many bytes more the principal may store of a bucket of total bytes. It may have as
+// computeRoom is how many bytes more the principal may store of a bucket of total bytes. It may have as
 // much as is free then, and its tenant seven times that, so that however much some store there
 // is room for another.
-func (u usage) room(total int64) int64 {
+func (u usage) computeRoom(total int64) int64 {
 	free := total - u.all
 	return max(0, min((free-u.owner)/2, (7*free-u.tenant)/8))
 }

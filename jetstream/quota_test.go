@@ -18,7 +18,7 @@ func TestRoomIsLeftForOthers(t *testing.T) {
 			for _, n := range held[tenant] {
 				u.tenant += n
 			}
-			if u.room(total) < size {
+			if u.computeRoom(total) < size {
 				return stored
 			}
 			held[tenant][owner] += size
@@ -40,7 +40,7 @@ func TestRoomIsLeftForOthers(t *testing.T) {
 			t.Errorf("%s of %s could store %d MiB, want %d to %d", c.owner, c.tenant, got>>20, c.least>>20, c.most>>20)
 		}
 	}
-	if (usage{all: 2 * total}).room(total) != 0 {
+	if (usage{all: 2 * total}).computeRoom(total) != 0 {
 		t.Error("there is room in a bucket that is over its size")
 	}
 }

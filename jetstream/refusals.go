@@ -37,8 +37,8 @@ type pace struct {
 	held int
 }
 
-// hold calls send when a refusal of j is due. It returns false when it is due now.
-func (r *refusals) hold(j *job, now time.Time, send func()) bool {
+// holdRefusal calls send when a refusal of j is due. It returns false when it is due now.
+func (r *refusals) holdRefusal(j *job, now time.Time, send func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -47,14 +47,15 @@ func (r *refusals) hold(j *job, now time.Time, send func()) bool {
 	key := [2]string{j.request.Tenant, j.request.Payer}
 	p := r.of[key]
 	if p == nil {
-		r.forget(now)
+		r.forgetPrincipals(now)
 		p = &pace{}
 		if r.of == nil {
-			r.of, r.quit = map[[2]string]*pace{}, make(chan struct{})
+			r.of = map[[2]string]*pace{}
+			r.quit = make(chan struct{})
 		}
 		r.of[key] = p
 	}
-	wait, next := p.due(now)
+	wait, next := p.findDueTime(now)
 	p.next = next
 	switch {
 	case wait == 0:
@@ -81,8 +82,8 @@ func (r *refusals) hold(j *job, now time.Time, send func()) bool {
 	return true
 }
 
-// due returns how long the next refusal waits, and when the one behind it is due.
-func (p *pace) due(now time.Time) (wait time.Duration, next time.Time) {
+// findDueTime returns how long the next refusal waits, and when the one behind it is due.
+func (p *pace) findDueTime(now time.Time) (wait time.Duration, next time.Time) {
 	const (
 		between = time.Second / refusalsASecond
 		atOnce  = refusalsAtOnce * between
@@ -96,8 +97,8 @@ func (p *pace) due(now time.Time) (wait time.Duration, next time.Time) {
 // caller has gone.
 func beforeEnd(left time.Duration) time.Duration { return left - min(left/5, time.Second) }
 
-// forget drops the principals that may hear of refusalsAtOnce again.
-func (r *refusals) forget(now time.Time) {
+// forgetPrincipals drops the principals that may hear of refusalsAtOnce again.
+func (r *refusals) forgetPrincipals(now time.Time) {
 	for key, p := range r.of {
 		if p.held == 0 && p.next.Before(now) {
 			delete(r.of, key)
@@ -105,8 +106,8 @@ func (r *refusals) forget(now time.Time) {
 	}
 }
 
-// close sends what is held, and has later refusals sent at once.
-func (r *refusals) close() {
+// closeRefusals sends what is held, and has later refusals sent at once.
+func (r *refusals) closeRefusals() {
 	r.mu.Lock()
 	if !r.closed && r.quit != nil {
 		close(r.quit)

@@ -25,7 +25,7 @@ func TestRefusalsOfOneThatGoesOnComeLate(t *testing.T) {
 					refuse(payer)
 				}
 			}
-			if !r.hold(j, time.Now(), again) {
+			if !r.holdRefusal(j, time.Now(), again) {
 				again()
 			}
 		}
@@ -42,15 +42,15 @@ func TestRefusalsOfOneThatGoesOnComeLate(t *testing.T) {
 		before := sent["flood"]
 		r.mu.Unlock()
 		refuseOnce := &job{request: Call{Tenant: "acme", Payer: "agent"}, deadline: time.Now().Add(time.Second)}
-		if r.hold(refuseOnce, time.Now(), func() {}) {
+		if r.holdRefusal(refuseOnce, time.Now(), func() {}) {
 			t.Error("the first refusal of another is held")
 		}
 		ending = true
-		r.close()
+		r.closeRefusals()
 		if n := sent["flood"] - before; n != 800 {
 			t.Errorf("%d of 800 refusals are sent at the end", n)
 		}
-		if r.hold(refuseOnce, time.Now(), func() {}) || r.held != 0 {
+		if r.holdRefusal(refuseOnce, time.Now(), func() {}) || r.held != 0 {
 			t.Errorf("%d are held after the end", r.held)
 		}
 	})
@@ -64,7 +64,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		sent := make(chan bool, 2*maxPrincipalHeld)
 		for range cap(sent) {
 			j := &job{request: Call{Tenant: "acme", Payer: "flood"}, deadline: time.Now().Add(time.Second)}
-			if !r.hold(j, time.Now(), func() { sent <- true }) {
+			if !r.holdRefusal(j, time.Now(), func() { sent <- true }) {
 				sent <- true
 			}
 		}
@@ -73,7 +73,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		if len(sent) != refusalsAtOnce+maxPrincipalHeld || r.held != 0 {
 			t.Errorf("%d are sent", len(sent))
 		}
-		if r.hold(&job{request: Call{Tenant: "acme", Payer: "flood"}}, time.Now(), func() {}) {
+		if r.holdRefusal(&job{request: Call{Tenant: "acme", Payer: "flood"}}, time.Now(), func() {}) {
 			t.Error("what went on before is not forgotten")
 		}
 	})
@@ -89,14 +89,14 @@ func TestQueueRestsWhoHasManyWaiting(t *testing.T) {
 		served, ended := map[string]int{}, make(chan struct{})
 		go func() {
 			defer close(ended)
-			for j, ok := q.take(); ok; j, ok = q.take() {
+			for j, ok := q.takeRequest(); ok; j, ok = q.takeRequest() {
 				time.Sleep(10 * time.Millisecond)
-				q.release(j)
+				q.releaseWorker(j)
 				served[j.request.Payer]++
 			}
 		}()
 		ask := func(payer string) {
-			q.put(askedBy("acme", payer, "", time.Now()))
+			q.enqueueJob(askedBy("acme", payer, "", time.Now()))
 		}
 		beside := func(other string, each, seconds int) (flood int) {
 			before := served["flood"]
@@ -126,7 +126,7 @@ func TestQueueRestsWhoHasManyWaiting(t *testing.T) {
 		if n := beside("second", 1, 4) + served["second"] - before; n < 390 {
 			t.Errorf("%d of 400 served of two that have many waiting", n)
 		}
-		q.close()
+		q.closeQueue()
 		<-ended
 		if len(q.lines) != 0 {
 			t.Errorf("%d lines are left", len(q.lines))

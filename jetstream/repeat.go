@@ -23,10 +23,11 @@ type published struct {
 	place    uint64 // within an atomic batch, of which the first message alone names one; 0 or 1: it is the first
 }
 
-func publication(seq uint64, position int64, header nats.Header) published {
+func readPublication(seq uint64, position int64, header nats.Header) published {
 	p := published{seq: seq, position: position}
 	follows, err := strconv.ParseUint(header.Get(jetstream.ExpectedLastSubjSeqHeader), 10, 64)
-	p.follows, p.named = follows, err == nil
+	p.follows = follows
+	p.named = err == nil
 	p.place, _ = strconv.ParseUint(header.Get(headerBatchSeq), 10, 64)
 	return p
 }
@@ -34,7 +35,7 @@ func publication(seq uint64, position int64, header nats.Header) published {
 // isRepeat reports whether a message of filter came a second time.
 func (l *Ledger) isRepeat(ctx context.Context, filter string, p published) (bool, error) {
 	if !p.named && p.place > 1 && p.place <= p.seq {
-		first, err := l.next(ctx, filter, p.seq-p.place+1)
+		first, err := l.readNextMessage(ctx, filter, p.seq-p.place+1)
 		if err != nil || first == nil || first.seq != p.seq-p.place+1 {
 			return false, err
 		}
@@ -42,13 +43,13 @@ func (l *Ledger) isRepeat(ctx context.Context, filter string, p published) (bool
 		if err != nil {
 			return false, nil
 		}
-		p = publication(first.seq, position, first.header)
+		p = readPublication(first.seq, position, first.header)
 	}
 	if !p.named {
 		return false, nil
 	}
 	for at, n := p.follows+1, 0; n < maxForeign; n++ { // foreign messages may stand between, too
-		next, err := l.next(ctx, filter, at)
+		next, err := l.readNextMessage(ctx, filter, at)
 		if err != nil || next == nil || next.seq >= p.seq {
 			return false, err
 		}
@@ -60,8 +61,8 @@ func (l *Ledger) isRepeat(ctx context.Context, filter string, p published) (bool
 	return false, nil
 }
 
-// next returns the first message of filter at a sequence or behind it, nil for none.
-func (l *Ledger) next(ctx context.Context, filter string, seq uint64) (*stored, error) {
+// readNextMessage returns the first message of filter at a sequence or behind it, nil for none.
+func (l *Ledger) readNextMessage(ctx context.Context, filter string, seq uint64) (*stored, error) {
 	msg, err := readStored(ctx, l.nc, LedgerStream, lookup{Seq: seq, Next: filter})
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):

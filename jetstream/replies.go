@@ -44,9 +44,9 @@ func NewReplies(js jetstream.JetStream, cfg Config) *Replies {
 	return &Replies{js: js, cfg: cfg, turn: make(chan struct{}, 1), erasures: map[string]uint64{}, storing: new(sync.WaitGroup)}
 }
 
-// open returns the bucket; it makes it when it is not there. The store that failed, if any,
+// openBucket returns the bucket; it makes it when it is not there. The store that failed, if any,
 // is not returned again.
-func (r *Replies) open(ctx context.Context, failed jetstream.ObjectStore) (jetstream.ObjectStore, error) {
+func (r *Replies) openBucket(ctx context.Context, failed jetstream.ObjectStore) (jetstream.ObjectStore, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.store != nil && r.store != failed {
@@ -63,16 +63,16 @@ func (r *Replies) open(ctx context.Context, failed jetstream.ObjectStore) (jetst
 	return store, nil
 }
 
-// erased returns how many erasures have dropped the tenant's replies.
-func (r *Replies) erased(tenant string) uint64 {
+// countErasures returns how many erasures have dropped the tenant's replies.
+func (r *Replies) countErasures(tenant string) uint64 {
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	return r.erasures[tenant]
 }
 
-// begin notes that a reply to a request that began after a number of erasures is stored, or
+// beginStoring notes that a reply to a request that began after a number of erasures is stored, or
 // reports that there were more of them since. The caller MUST call end when it is stored.
-func (r *Replies) begin(tenant string, erasures uint64) (end func(), ok bool) {
+func (r *Replies) beginStoring(tenant string, erasures uint64) (end func(), ok bool) {
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	if r.erasures[tenant] != erasures {
@@ -82,9 +82,9 @@ func (r *Replies) begin(tenant string, erasures uint64) (end func(), ok bool) {
 	return r.storing.Done, true
 }
 
-// erase refuses, from now on, replies to requests that began before, and waits for those that are
+// beginErasure refuses, from now on, replies to requests that began before, and waits for those that are
 // being stored.
-func (r *Replies) erase(tenant string) {
+func (r *Replies) beginErasure(tenant string) {
 	r.gate.Lock()
 	r.erasures[tenant]++
 	storing := r.storing
@@ -93,11 +93,11 @@ func (r *Replies) erase(tenant string) {
 	storing.Wait()
 }
 
-// put stores a principal's reply to a request that began after a number of erasures. It returns
+// storeReply stores a principal's reply to a request that began after a number of erasures. It returns
 // a *schemas.Error with CodeOverloaded when there were more erasures since, or no room is left for
 // the principal or its tenant.
-func (r *Replies) put(ctx context.Context, tenant, payer string, body []byte, erasures uint64) (claimCheck, error) {
-	store, err := r.open(ctx, nil)
+func (r *Replies) storeReply(ctx context.Context, tenant, payer string, body []byte, erasures uint64) (claimCheck, error) {
+	store, err := r.openBucket(ctx, nil)
 	if err != nil {
 		return claimCheck{}, err
 	}
@@ -107,10 +107,10 @@ func (r *Replies) put(ctx context.Context, tenant, payer string, body []byte, er
 	case <-ctx.Done():
 		return claimCheck{}, context.Cause(ctx)
 	}
-	if err := r.admit(ctx, tenant, payer, int64(len(body))); err != nil {
+	if err := r.admitReply(ctx, tenant, payer, int64(len(body))); err != nil {
 		return claimCheck{}, err
 	}
-	end, ok := r.begin(tenant, erasures)
+	end, ok := r.beginStoring(tenant, erasures)
 	if !ok {
 		return claimCheck{}, &schemas.Error{Code: schemas.CodeOverloaded, Message: "items were erased while the request was answered: ask again"}
 	}
@@ -123,13 +123,13 @@ func (r *Replies) put(ctx context.Context, tenant, payer string, body []byte, er
 	meta := jetstream.ObjectMeta{Name: name, Metadata: map[string]string{ownerMark: payer}}
 	_, err = store.Put(ctx, meta, bytes.NewReader(body))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) {
-		if store, err = r.open(ctx, store); err != nil {
+		if store, err = r.openBucket(ctx, store); err != nil {
 			return claimCheck{}, err
 		}
 		_, err = store.Put(ctx, meta, bytes.NewReader(body))
 	}
 	if isFull(err) { // by other workers, or the server is another's and has less room
-		return claimCheck{}, &schemas.Error{Code: schemas.CodeOverloaded, Message: "large replies take all the room that there is", RetryAfter: r.seconds()}
+		return claimCheck{}, &schemas.Error{Code: schemas.CodeOverloaded, Message: "large replies take all the room that there is", RetryAfter: r.countKeptSeconds()}
 	}
 	if err != nil {
 		return claimCheck{}, fmt.Errorf("store reply: %w", err)
@@ -142,12 +142,12 @@ func isFull(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "maximum bytes exceeded")
 }
 
-// seconds is how long a reply is kept.
-func (r *Replies) seconds() int { return int(r.cfg.withDefaults().RepliesTTL / time.Second) }
+// countKeptSeconds is how long a reply is kept.
+func (r *Replies) countKeptSeconds() int { return int(r.cfg.withDefaults().RepliesTTL / time.Second) }
 
-// admit refuses a reply for which its principal or tenant has no room left, and says when the
+// admitReply refuses a reply for which its principal or tenant has no room left, and says when the
 // first of its replies ends.
-func (r *Replies) admit(ctx context.Context, tenant, payer string, size int64) error {
+func (r *Replies) admitReply(ctx context.Context, tenant, payer string, size int64) error {
 	objects, err := objectsOf(ctx, r.js, RepliesBucket)
 	if errors.Is(err, jetstream.ErrStreamNotFound) { // the server began anew
 		return nil
@@ -156,10 +156,10 @@ func (r *Replies) admit(ctx context.Context, tenant, payer string, size int64) e
 		return fmt.Errorf("count replies: %w", err)
 	}
 	cfg := r.cfg.withDefaults()
-	if size <= usageOf(objects, tenant, payer).room(cfg.RepliesBytes-cfg.RepliesBytes/16) { // chunks have headers
+	if size <= usageOf(objects, tenant, payer).computeRoom(cfg.RepliesBytes-cfg.RepliesBytes/16) { // chunks have headers
 		return nil
 	}
-	after := r.seconds()
+	after := r.countKeptSeconds()
 	for _, o := range objects {
 		if strings.HasPrefix(o.name, tenant+"/") {
 			after = min(after, int(time.Until(o.at.Add(cfg.RepliesTTL))/time.Second)+1)
@@ -168,10 +168,10 @@ func (r *Replies) admit(ctx context.Context, tenant, payer string, size int64) e
 	return overQuota("large replies", after)
 }
 
-// drop removes the tenant's replies and looks whether any is left.
-func (r *Replies) drop(ctx context.Context, tenant string) (transport.Scrubbed, error) {
+// dropReplies removes the tenant's replies and looks whether any is left.
+func (r *Replies) dropReplies(ctx context.Context, tenant string) (transport.Scrubbed, error) {
 	var out transport.Scrubbed
-	r.erase(tenant)
+	r.beginErasure(tenant)
 	store, err := r.js.ObjectStore(ctx, RepliesBucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) { // the server forgot it when it ended, and all that was in it
 		return out, nil
@@ -179,7 +179,7 @@ func (r *Replies) drop(ctx context.Context, tenant string) (transport.Scrubbed, 
 	if err != nil {
 		return out, err
 	}
-	names, err := r.names(ctx, tenant)
+	names, err := r.listReplies(ctx, tenant)
 	if err != nil {
 		return out, err
 	}
@@ -189,7 +189,7 @@ func (r *Replies) drop(ctx context.Context, tenant string) (transport.Scrubbed, 
 		}
 		out.Removed++
 	}
-	there, err := r.names(ctx, tenant)
+	there, err := r.listReplies(ctx, tenant)
 	for _, name := range there { // replies that were stored since then show no erased item
 		if slices.Contains(names, name) {
 			out.Left++
@@ -198,8 +198,8 @@ func (r *Replies) drop(ctx context.Context, tenant string) (transport.Scrubbed, 
 	return out, err
 }
 
-// names lists the tenant's replies.
-func (r *Replies) names(ctx context.Context, tenant string) (names []string, err error) {
+// listReplies lists the tenant's replies.
+func (r *Replies) listReplies(ctx context.Context, tenant string) (names []string, err error) {
 	objects, err := objectsOf(ctx, r.js, RepliesBucket)
 	for _, o := range objects {
 		if strings.HasPrefix(o.name, tenant+"/") {

@@ -44,14 +44,14 @@ type claimCheck struct {
 	Size    int    `json:"size"`
 }
 
-// send publishes the reply, by reference when it is over the payload limit.
-func (s *Service) send(ctx context.Context, j job, reply Reply) error {
+// publishReply publishes the reply, by reference when it is over the payload limit.
+func (s *Service) publishReply(ctx context.Context, j job, reply Reply) error {
 	if j.reply == "" {
 		return nil
 	}
 	msg := &nats.Msg{Subject: j.reply, Header: reply.Header, Data: reply.Data}
 	if int64(msg.Size()) > s.nc.MaxPayload() {
-		check, err := s.replies.put(ctx, j.request.Tenant, j.request.Payer, reply.Data, j.erasures)
+		check, err := s.replies.storeReply(ctx, j.request.Tenant, j.request.Payer, reply.Data, j.erasures)
 		if err != nil {
 			return err
 		}
@@ -71,15 +71,15 @@ func (s *Service) send(ctx context.Context, j job, reply Reply) error {
 	return nil
 }
 
-// refuse sends a typed error, as the service protocol (NATS ADR-32) says. A principal that has too
+// refuseRequest sends a typed error, as the service protocol (NATS ADR-32) says. A principal that has too
 // much under way hears of it later.
-func (s *Service) refuse(j job, refusal *schemas.Error) {
-	s.answered(j, refusal)
+func (s *Service) refuseRequest(j job, refusal *schemas.Error) {
+	s.countAnswer(j, refusal)
 	if j.reply == "" {
 		return
 	}
 	j.request = Call{Tenant: j.request.Tenant, Payer: j.request.Payer} // the rest is let go while it waits
-	if refusal.Code != schemas.CodeOverloaded || !s.refusals.hold(&j, time.Now(), func() { s.sendRefusal(j, refusal) }) {
+	if refusal.Code != schemas.CodeOverloaded || !s.refusals.holdRefusal(&j, time.Now(), func() { s.sendRefusal(j, refusal) }) {
 		s.sendRefusal(j, refusal)
 	}
 }

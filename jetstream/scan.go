@@ -23,8 +23,8 @@ type scanConfig struct {
 	headersOnly bool
 }
 
-// scan visits the messages a stream holds now, in order, once.
-func scan(ctx context.Context, nc *nats.Conn, stream jetstream.Stream, cfg scanConfig, visit func(stored) error) error {
+// scanStream visits the messages a stream holds now, in order, once.
+func scanStream(ctx context.Context, nc *nats.Conn, stream jetstream.Stream, cfg scanConfig, visit func(stored) error) error {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubjects:    cfg.filters,
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
@@ -67,7 +67,7 @@ func scanAll(ctx context.Context, nc *nats.Conn, consumer jetstream.Consumer, le
 			err = scanOne(ctx, f, limit, &order, visit)
 			left--
 		}
-		f.stop()
+		f.unsubscribeFeed()
 		switch {
 		case errors.Is(err, errFeedEnded) && time.Now().Before(unheard):
 			left++
@@ -93,7 +93,7 @@ var errScanEnded = errors.New("no further message")
 
 // scanOne visits the next message, which is the one behind order.
 func scanOne(ctx context.Context, f *feed, within time.Duration, order *uint64, visit func(stored) error) error {
-	msg, err := f.take(ctx, within, nil)
+	msg, err := f.takeMessage(ctx, within, nil)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,8 @@ func scanOne(ctx context.Context, f *feed, within time.Duration, order *uint64, 
 	if err != nil {
 		return err
 	}
-	if *order++; meta.Sequence.Consumer != *order {
+	*order++
+	if meta.Sequence.Consumer != *order {
 		return errScanLost
 	}
 	return visit(stored{meta.Sequence.Stream, msg.Subject, msg.Header, msg.Data, meta.Timestamp})
@@ -126,7 +127,7 @@ func objectsOf(ctx context.Context, js jetstream.JetStream, bucket string) ([]ob
 		return nil, fmt.Errorf("list bucket %q: %w", bucket, err)
 	}
 	var list []object
-	err = scan(ctx, js.Conn(), stream, scanConfig{filters: []string{"$O." + bucket + ".M.>"}}, func(m stored) error {
+	err = scanStream(ctx, js.Conn(), stream, scanConfig{filters: []string{"$O." + bucket + ".M.>"}}, func(m stored) error {
 		var info jetstream.ObjectInfo
 		if json.Unmarshal(m.data, &info) == nil && !info.Deleted { // what is no entry is no object
 			list = append(list, object{info.Name, m.at, int64(info.Size), info.Metadata[ownerMark]})

@@ -67,18 +67,18 @@ func (s *Scrubber) Scrub(ctx context.Context, tenant string, copies []transport.
 		relate  func(stored) relation
 	}{
 		{MemoryStream, []string{"p.*.mem.v1." + tenant + ".>"}, func(m stored) relation {
-			if wanted.copied(m) {
+			if wanted.isErasedCopy(m) {
 				return related
 			}
 			return unrelated
 		}},
-		{DLQStream, []string{"dlq.v1." + tenant + ".>", "dlq.v1." + NoTenant + ".>"}, wanted.relation},
+		{DLQStream, []string{"dlq.v1." + tenant + ".>", "dlq.v1." + NoTenant + ".>"}, wanted.findRelation},
 		// An event of this tenant that was published under another's subject.
 		{DLQStream, []string{"dlq.v1.*." + wrongTenant}, func(m stored) relation {
 			if own, _, err := ParseDLQ(m.subject); err != nil || own == tenant || own == NoTenant {
 				return unrelated // it was looked at
 			}
-			return wanted.relation(m)
+			return wanted.findRelation(m)
 		}},
 	} {
 		n, err := s.scrubStream(ctx, part.stream, part.filters, part.relate)
@@ -89,7 +89,7 @@ func (s *Scrubber) Scrub(ctx context.Context, tenant string, copies []transport.
 			return found, fmt.Errorf("scrub streams of %q: %w", tenant, err)
 		}
 	}
-	replies, err := s.Replies.drop(ctx, tenant)
+	replies, err := s.Replies.dropReplies(ctx, tenant)
 	found[RepliesBucket] = replies
 	if err != nil {
 		return found, fmt.Errorf("scrub replies of %q: %w", tenant, err)
@@ -108,7 +108,7 @@ func (s *Scrubber) scrubStream(ctx context.Context, name string, filters []strin
 		return out, fmt.Errorf("open stream %q: %w", name, err)
 	}
 	var found []uint64
-	err = scan(ctx, s.js.Conn(), stream, scanConfig{filters: filters}, func(m stored) error {
+	err = scanStream(ctx, s.js.Conn(), stream, scanConfig{filters: filters}, func(m stored) error {
 		switch relate(m) {
 		case related:
 			found = append(found, m.seq)
@@ -121,7 +121,7 @@ func (s *Scrubber) scrubStream(ctx context.Context, name string, filters []strin
 		return out, err
 	}
 	for _, seq := range found {
-		gone, err := erase(ctx, s.js.Conn(), stream, seq)
+		gone, err := eraseMessage(ctx, s.js.Conn(), stream, seq)
 		if err != nil {
 			return out, err
 		}
@@ -132,8 +132,8 @@ func (s *Scrubber) scrubStream(ctx context.Context, name string, filters []strin
 	return out, nil
 }
 
-// erase overwrites a message and removes it; false means that it was not there.
-func erase(ctx context.Context, nc *nats.Conn, stream jetstream.Stream, seq uint64) (bool, error) {
+// eraseMessage overwrites a message and removes it; false means that it was not there.
+func eraseMessage(ctx context.Context, nc *nats.Conn, stream jetstream.Stream, seq uint64) (bool, error) {
 	err := stream.SecureDeleteMsg(ctx, seq)
 	if err == nil {
 		return true, nil
@@ -174,14 +174,16 @@ func (s *Scrubber) vacuumMemory(ctx context.Context, asked *jetstream.StreamInfo
 	if err != nil {
 		return err
 	}
-	last, epoch := stream.CachedInfo().State.LastSeq, epochOf(stream.CachedInfo())
+	last := stream.CachedInfo().State.LastSeq
+	epoch := epochOf(stream.CachedInfo())
 	if s.epoch != epoch {
-		s.epoch, s.clean = epoch, 0
+		s.epoch = epoch
+		s.clean = 0
 	}
 	if epochOf(asked) == epoch && asked.State.LastSeq <= s.clean { // another erasure has seen to it
 		return nil
 	}
-	if err := s.purge(ctx, stream, last); err != nil {
+	if err := s.purgeMemory(ctx, stream, last); err != nil {
 		return err
 	}
 	info, err := stream.Info(ctx)
@@ -195,23 +197,24 @@ func (s *Scrubber) vacuumMemory(ctx context.Context, asked *jetstream.StreamInfo
 	if info.Config.MaxBytes > 0 && info.Config.MaxBytes-int64(info.State.Bytes) < 3*blockSize/2 {
 		return fmt.Errorf("%w: beside events that do not pause it takes 12 MiB of room in the stream", ErrVacuumPending)
 	}
-	first, end, err := s.pad(ctx)
+	first, end, err := s.writePadding(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrVacuumPending, err)
 	}
-	if err := s.purge(ctx, stream, end); err != nil {
+	if err := s.purgeMemory(ctx, stream, end); err != nil {
 		return err
 	}
 	s.clean = first - 1
 	return nil
 }
 
-// purge removes MEMORY up to a sequence. It waits until the log holds all that, as long as
+// purgeMemory removes MEMORY up to a sequence. It waits until the log holds all that, as long as
 // the log gets on. It does not wait again for partitions that it waited for in vain, until they
 // get on.
-func (s *Scrubber) purge(ctx context.Context, stream jetstream.Stream, upTo uint64) error {
+func (s *Scrubber) purgeMemory(ctx context.Context, stream jetstream.Stream, upTo uint64) error {
 	wait := 10 * time.Millisecond
-	end, last := time.Now().Add(s.Patience), map[string]uint64(nil)
+	end := time.Now().Add(s.Patience)
+	last := map[string]uint64(nil)
 	for {
 		behind, err := s.purgeHeld(ctx, stream, upTo)
 		switch {
@@ -219,11 +222,12 @@ func (s *Scrubber) purge(ctx context.Context, stream jetstream.Stream, upTo uint
 			return err
 		case len(behind) == 0:
 			return nil
-		case s.standing(behind), time.Now().After(end) && maps.Equal(behind, last):
+		case s.isStandingStill(behind), time.Now().After(end) && maps.Equal(behind, last):
 			s.stood = behind
 			return &transport.BehindError{Stream: MemoryStream, Partitions: slices.Sorted(maps.Keys(behind)), Err: ErrVacuumPending}
 		case !maps.Equal(behind, last):
-			end, last = time.Now().Add(s.Patience), behind
+			end = time.Now().Add(s.Patience)
+			last = behind
 		}
 		select {
 		case <-time.After(wait):
@@ -234,9 +238,9 @@ func (s *Scrubber) purge(ctx context.Context, stream jetstream.Stream, upTo uint
 	}
 }
 
-// standing reports whether each of the partitions is known to stand still, or has its checkpoint
+// isStandingStill reports whether each of the partitions is known to stand still, or has its checkpoint
 // where it was waited for in vain.
-func (s *Scrubber) standing(behind map[string]uint64) bool {
+func (s *Scrubber) isStandingStill(behind map[string]uint64) bool {
 	var still []string
 	if s.Still != nil {
 		still = s.Still()
@@ -263,7 +267,8 @@ func (s *Scrubber) purgeHeld(ctx context.Context, stream jetstream.Stream, upTo 
 	if epochOf(info) != s.epoch {
 		return nil, ErrVacuumPending
 	}
-	floor, behind := upTo, map[string]uint64{}
+	floor := upTo
+	behind = map[string]uint64{}
 	for partition := range Partitions {
 		name := PartitionName(partition)
 		held := checkpoints[name]
@@ -278,7 +283,8 @@ func (s *Scrubber) purgeHeld(ctx context.Context, stream jetstream.Stream, upTo 
 			return nil, err
 		}
 		if next > 0 && next <= upTo {
-			floor, behind[name] = min(floor, next-1), held
+			floor = min(floor, next-1)
+			behind[name] = held
 		}
 	}
 	if floor == 0 {
@@ -293,8 +299,8 @@ const paddingSubject = "mem.v1.~.evt.padding"
 // blockSize is the size of the largest file of a stream's messages.
 const blockSize = 8 << 20
 
-// pad writes more than a file holds to MEMORY and returns where it begins and ends.
-func (s *Scrubber) pad(ctx context.Context) (first, last uint64, err error) {
+// writePadding writes more than a file holds to MEMORY and returns where it begins and ends.
+func (s *Scrubber) writePadding(ctx context.Context) (first, last uint64, err error) {
 	const overhead, least = 1 << 10, 64 << 10
 	size := min(MaxEventSize, int(s.js.Conn().MaxPayload())) - overhead
 	if size < least {
@@ -306,7 +312,8 @@ func (s *Scrubber) pad(ctx context.Context) (first, last uint64, err error) {
 		if err != nil {
 			return 0, 0, fmt.Errorf("write padding: %w", err)
 		}
-		if last = ack.Sequence; first == 0 {
+		last = ack.Sequence
+		if first == 0 {
 			first = last
 		}
 	}

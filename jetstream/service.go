@@ -165,7 +165,8 @@ func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Servi
 	s.cancel = cancel
 	byName := make(map[string]*endpoint, len(endpoints))
 	common := newQueue(s.cfg.Workers + s.cfg.Queue)
-	common.most, common.rest = s.cfg.Share, true
+	common.most = s.cfg.Share
+	common.rest = true
 	shared := s.startPool(base, s.cfg.Workers, common)
 	list := make([]*endpoint, len(endpoints))
 	s.endpoints = list
@@ -177,7 +178,8 @@ func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Servi
 				pool = newQueue(e.Workers + e.Queue)
 				pool.unit = placeBytes
 			}
-			pool.most, pool.beside = max(1, e.Workers/ownShare), common
+			pool.most = max(1, e.Workers/ownShare)
+			pool.beside = common
 			list[i].pool = s.startPool(base, e.Workers, pool)
 		}
 		byName[e.Name] = list[i]
@@ -192,14 +194,16 @@ func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Servi
 	})
 	for i := 0; err == nil && i < len(list); i++ {
 		e := list[i]
-		err = s.micro.AddEndpoint(e.Name, micro.HandlerFunc(func(r micro.Request) { s.dispatch(e, r.Subject(), r.Reply(), nats.Header(r.Headers()), r.Data()) }),
+		err = s.micro.AddEndpoint(e.Name, micro.HandlerFunc(func(r micro.Request) {
+			s.dispatchRequest(e, r.Subject(), r.Reply(), nats.Header(r.Headers()), r.Data())
+		}),
 			micro.WithEndpointSubject(e.Subject), micro.WithEndpointMetadata(e.Metadata))
 		if err == nil && s.cfg.Identified {
-			err = s.identified(e)
+			err = s.subscribeIdentified(e)
 		}
 	}
 	if err == nil {
-		err = flush(ctx, nc)
+		err = flushConnection(ctx, nc)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("serve %q: %w", s.cfg.Name, err), s.Stop(ctx))
@@ -207,10 +211,10 @@ func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Servi
 	return s, nil
 }
 
-// identified answers an endpoint's requests of principals that the transport knows.
-func (s *Service) identified(e *endpoint) error {
+// subscribeIdentified answers an endpoint's requests of principals that the transport knows.
+func (s *Service) subscribeIdentified(e *endpoint) error {
 	sub, err := s.nc.QueueSubscribe(IdentifiedPrefix+"*."+e.Subject, micro.DefaultQueueGroup, func(m *nats.Msg) {
-		s.dispatch(e, m.Subject, m.Reply, m.Header, m.Data)
+		s.dispatchRequest(e, m.Subject, m.Reply, m.Header, m.Data)
 	})
 	if err != nil {
 		return fmt.Errorf("subscribe for identified principals: %w", err)
@@ -228,17 +232,17 @@ func (s *Service) Stop(ctx context.Context) error {
 		for _, sub := range s.subs {
 			err = errors.Join(err, ignoreClosed(sub.Drain()))
 		}
-		err = errors.Join(err, ignoreClosed(flush(ctx, s.nc)))
+		err = errors.Join(err, ignoreClosed(flushConnection(ctx, s.nc)))
 	}
 	s.mu.Lock()
 	if !s.stopping {
 		s.stopping = true
 		for _, pool := range s.pools {
-			pool.close()
+			pool.closeQueue()
 		}
 	}
 	s.mu.Unlock()
-	s.refusals.close()
+	s.refusals.closeRefusals()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -276,9 +280,9 @@ func (s *Service) startPool(ctx context.Context, workers int, pool *queue) *queu
 		s.workers.Add(1)
 		go func() {
 			defer s.workers.Done()
-			for j, ok := pool.take(); ok; j, ok = pool.take() {
-				s.run(ctx, j)
-				pool.release(j)
+			for j, ok := pool.takeRequest(); ok; j, ok = pool.takeRequest() {
+				s.runRequest(ctx, j)
+				pool.releaseWorker(j)
 			}
 		}()
 	}
@@ -296,9 +300,9 @@ func replySubject(reply string) string {
 	return reply
 }
 
-// dispatch hands a request to the pool without waiting: NATS calls it for one request
+// dispatchRequest hands a request to the pool without waiting: NATS calls it for one request
 // of an endpoint after the other.
-func (s *Service) dispatch(e *endpoint, subject, reply string, header nats.Header, data []byte) {
+func (s *Service) dispatchRequest(e *endpoint, subject, reply string, header nats.Header, data []byte) {
 	now := time.Now()
 	reply = replySubject(reply)
 	j := job{
@@ -306,12 +310,12 @@ func (s *Service) dispatch(e *endpoint, subject, reply string, header nats.Heade
 		request:  Call{Header: header, Data: data, Silent: reply == ""},
 		reply:    reply,
 		arrived:  now,
-		deadline: now.Add(s.deadline(header.Get(HeaderDeadline))),
+		deadline: now.Add(s.parseDeadline(header.Get(HeaderDeadline))),
 	}
 	j.request.Principal, j.request.Subject = principalOf(subject)
 	tenant, err := TenantOf(j.request.Subject)
 	if err != nil {
-		s.refuse(j, &schemas.Error{Code: schemas.CodeValidation, Message: "the subject names no valid tenant"})
+		s.refuseRequest(j, &schemas.Error{Code: schemas.CodeValidation, Message: "the subject names no valid tenant"})
 		return
 	}
 	j.request.Tenant = tenant
@@ -319,17 +323,17 @@ func (s *Service) dispatch(e *endpoint, subject, reply string, header nats.Heade
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.stopping {
-		s.refuse(j, &schemas.Error{Code: schemas.CodeOverloaded, Message: "the service is stopping"})
+		s.refuseRequest(j, &schemas.Error{Code: schemas.CodeOverloaded, Message: "the service is stopping"})
 		return
 	}
 	e.stats.waiting.Add(1)
-	for _, lost := range e.pool.put(j) {
+	for _, lost := range e.pool.enqueueJob(j) {
 		lost.endpoint.stats.waiting.Add(-1)
-		s.refuse(lost, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many requests at a time"})
+		s.refuseRequest(lost, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many requests at a time"})
 	}
 }
 
-func (s *Service) deadline(header string) time.Duration {
+func (s *Service) parseDeadline(header string) time.Duration {
 	ms, err := strconv.ParseInt(header, 10, 64)
 	if err != nil || ms <= 0 {
 		return s.cfg.Deadline
@@ -337,50 +341,50 @@ func (s *Service) deadline(header string) time.Duration {
 	return min(time.Duration(min(ms, int64(s.cfg.MaxDeadline/time.Millisecond)))*time.Millisecond, s.cfg.MaxDeadline)
 }
 
-func (s *Service) run(base context.Context, j job) {
+func (s *Service) runRequest(base context.Context, j job) {
 	j.endpoint.stats.waiting.Add(-1)
 	ctx, cancel := context.WithDeadline(base, j.deadline)
 	if s.cfg.Extract != nil {
 		ctx = s.cfg.Extract(ctx, HeaderCarrier(j.request.Header))
 	}
-	j.erasures = s.replies.erased(j.request.Tenant)
-	reply, err := s.call(ctx, j, func(ctx context.Context) (Reply, error) { return j.endpoint.Handler(ctx, j.request) })
+	j.erasures = s.replies.countErasures(j.request.Tenant)
+	reply, err := s.callHandler(ctx, j, func(ctx context.Context) (Reply, error) { return j.endpoint.Handler(ctx, j.request) })
 	if err != nil || reply.Later == nil {
 		defer cancel()
-		s.answer(ctx, j, reply, err)
+		s.answerRequest(ctx, j, reply, err)
 		return
 	}
 	j.request = Call{Subject: j.request.Subject, Tenant: j.request.Tenant, Payer: j.request.Payer} // the rest is let go while it waits
 	s.workers.Go(func() {
 		defer cancel()
-		reply, err := s.call(ctx, j, reply.Later)
-		s.answer(ctx, j, reply, err)
+		reply, err := s.callHandler(ctx, j, reply.Later)
+		s.answerRequest(ctx, j, reply, err)
 	})
 }
 
-// answer sends the reply or the refusal, and counts it.
-func (s *Service) answer(ctx context.Context, j job, reply Reply, err error) {
+// answerRequest sends the reply or the refusal, and counts it.
+func (s *Service) answerRequest(ctx context.Context, j job, reply Reply, err error) {
 	if err != nil {
-		s.refuse(j, s.refusal(ctx, j, err))
+		s.refuseRequest(j, s.makeRefusal(ctx, j, err))
 		return
 	}
-	if err := s.send(ctx, j, reply); err != nil {
-		s.refuse(j, s.refusal(ctx, j, err))
+	if err := s.publishReply(ctx, j, reply); err != nil {
+		s.refuseRequest(j, s.makeRefusal(ctx, j, err))
 		return
 	}
-	s.answered(j, nil)
+	s.countAnswer(j, nil)
 }
 
-// answered counts a reply, or a refusal.
-func (s *Service) answered(j job, refusal *schemas.Error) {
+// countAnswer counts a reply, or a refusal.
+func (s *Service) countAnswer(j job, refusal *schemas.Error) {
 	took := time.Since(j.arrived)
-	j.endpoint.stats.observe(took, refusal)
+	j.endpoint.stats.observeRequest(took, refusal)
 	if s.cfg.Answered != nil {
 		s.cfg.Answered(j.endpoint.Name, j.request.Tenant, j.request.Payer, took, refusal)
 	}
 }
 
-func (s *Service) call(ctx context.Context, j job, handle func(ctx context.Context) (Reply, error)) (reply Reply, err error) {
+func (s *Service) callHandler(ctx context.Context, j job, handle func(ctx context.Context) (Reply, error)) (reply Reply, err error) {
 	if ctx.Err() != nil {
 		return Reply{}, context.Cause(ctx)
 	}
@@ -394,8 +398,8 @@ func (s *Service) call(ctx context.Context, j job, handle func(ctx context.Conte
 	return handle(ctx)
 }
 
-// refusal is the typed error that the caller gets for err.
-func (s *Service) refusal(ctx context.Context, j job, err error) *schemas.Error {
+// makeRefusal is the typed error that the caller gets for err.
+func (s *Service) makeRefusal(ctx context.Context, j job, err error) *schemas.Error {
 	var typed *schemas.Error
 	if errors.As(err, &typed) {
 		return typed

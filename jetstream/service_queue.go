@@ -69,23 +69,23 @@ const (
 // asks are the two principals that asked last, the last one first.
 type asks [2]asker
 
-// note keeps who asks.
-func (a *asks) note(now asker) {
-	if !a[0].same(now) {
+// noteAsker keeps who asks.
+func (a *asks) noteAsker(now asker) {
+	if !a[0].isSameAsker(now) {
 		a[1] = a[0]
 	}
 	a[0] = now
 }
 
-// other returns when another than who last asked.
-func (a *asks) other(who asker) time.Time {
-	if a[0].same(who) {
+// findOtherTime returns when another than who last asked.
+func (a *asks) findOtherTime(who asker) time.Time {
+	if a[0].isSameAsker(who) {
 		return a[1].at
 	}
 	return a[0].at
 }
 
-func (a asker) same(b asker) bool { return a.tenant == b.tenant && a.payer == b.payer }
+func (a asker) isSameAsker(b asker) bool { return a.tenant == b.tenant && a.payer == b.payer }
 
 func newQueue(places int) *queue {
 	q := &queue{free: places}
@@ -93,40 +93,42 @@ func newQueue(places int) *queue {
 	return q
 }
 
-// cost is how many places a request takes.
-func (q *queue) cost(j *job) int {
+// countPlaces is how many places a request takes.
+func (q *queue) countPlaces(j *job) int {
 	if q.unit == 0 {
 		return 1
 	}
 	return 1 + (len(j.request.Data)-1)/q.unit
 }
 
-// put takes a request in. It returns the requests that have no place for it: others' newest,
+// enqueueJob takes a request in. It returns the requests that have no place for it: others' newest,
 // or j itself.
-func (q *queue) put(j job) (lost []job) {
-	j.places = q.cost(&j)
+func (q *queue) enqueueJob(j job) (lost []job) {
+	j.places = q.countPlaces(&j)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := q.line(j.request.Tenant)
-	p := t.line(j.request.Payer)
+	t := q.findLine(j.request.Tenant)
+	p := t.findLine(j.request.Payer)
 	who := asker{j.request.Tenant, j.request.Payer, j.arrived}
-	q.asked.note(who)
+	q.asked.noteAsker(who)
 	if p.places < few*q.most {
-		q.light.note(who)
+		q.light.noteAsker(who)
 	}
-	within := q.longest(t).places <= t.places+j.places // its own tenant's requests have to go
-	if q.free < j.places && within && t.longest(p).places <= p.places+j.places {
+	within := q.findLongestLine(t).places <= t.places+j.places // its own tenant's requests have to go
+	if q.free < j.places && within && t.findLongestLine(p).places <= p.places+j.places {
 		return []job{j}
 	}
 	for q.free < j.places {
-		from, of := t, p
+		from := t
+		of := p
 		if !within {
-			from, of = q.longest(t), nil
+			from = q.findLongestLine(t)
+			of = nil
 		}
-		lost = append(lost, q.drop(from, from.longest(of)))
+		lost = append(lost, q.dropNewest(from, from.findLongestLine(of)))
 	}
-	q.add(t)
-	t.add(p)
+	q.insertLine(t)
+	t.insertLine(p)
 	p.waiting = append(p.waiting, j)
 	p.places += j.places
 	t.places += j.places
@@ -135,17 +137,17 @@ func (q *queue) put(j job) (lost []job) {
 	return lost
 }
 
-// limit is how many workers a principal may hold now. It is math.MaxInt, and nobody rests, while
+// findWorkerLimit is how many workers a principal may hold now. It is math.MaxInt, and nobody rests, while
 // nobody else asks.
-func (q *queue) limit() int {
-	if q.most == 0 || q.closed || time.Since(q.asked[1].at) > contended && !q.beside.contended() {
+func (q *queue) findWorkerLimit() int {
+	if q.most == 0 || q.closed || time.Since(q.asked[1].at) > contended && !q.beside.isContended() {
 		return math.MaxInt
 	}
 	return q.most
 }
 
-// contended reports whether two principals ask.
-func (q *queue) contended() bool {
+// isContended reports whether two principals ask.
+func (q *queue) isContended() bool {
 	if q == nil {
 		return false
 	}
@@ -154,11 +156,11 @@ func (q *queue) contended() bool {
 	return time.Since(q.asked[1].at) <= contended
 }
 
-// pace has a principal rest after a request that took so long, when it has many waiting and a light one
+// restPrincipal has a principal rest after a request that took so long, when it has many waiting and a light one
 // asks as well.
-func (q *queue) pace(t, p *line, took time.Duration) {
+func (q *queue) restPrincipal(t, p *line, took time.Duration) {
 	now := time.Now()
-	if !q.rest || p.places < few*q.most || now.Sub(q.light.other(asker{tenant: t.name, payer: p.name})) > contended {
+	if !q.rest || p.places < few*q.most || now.Sub(q.light.findOtherTime(asker{tenant: t.name, payer: p.name})) > contended {
 		return
 	}
 	if p.rests.Before(now) {
@@ -169,16 +171,16 @@ func (q *queue) pace(t, p *line, took time.Duration) {
 	time.AfterFunc(p.rests.Sub(now), q.filled.Signal)
 }
 
-// line returns the line of a name, a new one where there is none.
-func (s *shares) line(name string) *line {
+// findLine returns the line of a name, a new one where there is none.
+func (s *shares) findLine(name string) *line {
 	if l := s.lines[name]; l != nil {
 		return l
 	}
 	return &line{name: name}
 }
 
-// add has a line among the others, before something waits in it.
-func (s *shares) add(l *line) {
+// insertLine has a line among the others, before something waits in it.
+func (s *shares) insertLine(l *line) {
 	if s.lines == nil {
 		s.lines = map[string]*line{}
 	}
@@ -188,8 +190,8 @@ func (s *shares) add(l *line) {
 	}
 }
 
-// longest returns the line whose requests take the most places, own when none takes more.
-func (s *shares) longest(own *line) *line {
+// findLongestLine returns the line whose requests take the most places, own when none takes more.
+func (s *shares) findLongestLine(own *line) *line {
 	long := own
 	for _, l := range s.turns {
 		if long == nil || l.places > long.places {
@@ -199,9 +201,9 @@ func (s *shares) longest(own *line) *line {
 	return long
 }
 
-// settle takes a line out of the turns when nothing waits in it, and forgets it when it holds
+// settleLine takes a line out of the turns when nothing waits in it, and forgets it when it holds
 // nothing either.
-func (s *shares) settle(l *line) {
+func (s *shares) settleLine(l *line) {
 	if l.places > 0 {
 		return
 	}
@@ -211,8 +213,8 @@ func (s *shares) settle(l *line) {
 	}
 }
 
-// drop takes the newest request out of the line of a tenant's principal.
-func (q *queue) drop(t, p *line) job {
+// dropNewest takes the newest request out of the line of a tenant's principal.
+func (q *queue) dropNewest(t, p *line) job {
 	last := len(p.waiting) - 1
 	j := p.waiting[last]
 	p.waiting[last] = job{}
@@ -220,28 +222,30 @@ func (q *queue) drop(t, p *line) job {
 	p.places -= j.places
 	t.places -= j.places
 	q.free += j.places
-	t.settle(p)
-	q.settle(t)
+	t.settleLine(p)
+	q.settleLine(t)
 	return j
 }
 
-// next returns the line that a free worker goes to, nil for none.
-func (q *queue) next() (t, p *line) {
-	limit, now := q.limit(), time.Now()
+// chooseNextLine returns the line that a free worker goes to, nil for none.
+func (q *queue) chooseNextLine() (t, p *line) {
+	limit := q.findWorkerLimit()
+	now := time.Now()
 	for _, l := range q.turns {
 		if t != nil && l.held >= t.held {
 			continue
 		}
-		if fewest := l.fewest(limit, now); fewest != nil {
-			t, p = l, fewest
+		if fewest := l.findIdlestLine(limit, now); fewest != nil {
+			t = l
+			p = fewest
 		}
 	}
 	return t, p
 }
 
-// fewest returns the line that holds the fewest workers, of those that hold less than limit and
+// findIdlestLine returns the line that holds the fewest workers, of those that hold less than limit and
 // do not rest.
-func (s *shares) fewest(limit int, now time.Time) (least *line) {
+func (s *shares) findIdlestLine(limit int, now time.Time) (least *line) {
 	for _, l := range s.turns {
 		if l.held < limit && (limit == math.MaxInt || !l.rests.After(now)) && (least == nil || l.held < least.held) {
 			least = l
@@ -250,26 +254,26 @@ func (s *shares) fewest(limit int, now time.Time) (least *line) {
 	return least
 }
 
-// back puts a line behind the others.
-func (s *shares) back(l *line) {
+// moveLineBack puts a line behind the others.
+func (s *shares) moveLineBack(l *line) {
 	at := slices.Index(s.turns, l)
 	s.turns = append(slices.Delete(s.turns, at, at+1), l)
 }
 
-// take waits for a request and gives it a worker of the pool, which is the principal's until
+// takeRequest waits for a request and gives it a worker of the pool, which is the principal's until
 // release. It returns false when the queue is closed and empty.
-func (q *queue) take() (job, bool) {
+func (q *queue) takeRequest() (job, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t, p := q.next()
-	for ; t == nil; t, p = q.next() {
+	t, p := q.chooseNextLine()
+	for ; t == nil; t, p = q.chooseNextLine() {
 		if q.closed {
 			return job{}, false
 		}
 		q.filled.Wait()
 	}
-	q.back(t)
-	t.back(p)
+	q.moveLineBack(t)
+	t.moveLineBack(p)
 	j := p.waiting[0]
 	p.waiting[0] = job{} // let go of its data
 	p.waiting = p.waiting[1:]
@@ -278,13 +282,13 @@ func (q *queue) take() (job, bool) {
 	j.taken = time.Now()
 	p.held++
 	t.held++
-	t.settle(p)
-	q.settle(t)
+	t.settleLine(p)
+	q.settleLine(t)
 	return j, true
 }
 
-// release gives back the worker that took a request.
-func (q *queue) release(j job) {
+// releaseWorker gives back the worker that took a request.
+func (q *queue) releaseWorker(j job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t := q.lines[j.request.Tenant]
@@ -292,16 +296,16 @@ func (q *queue) release(j job) {
 	p.held--
 	t.held--
 	q.free += j.places
-	q.pace(t, p, time.Since(j.taken))
-	t.settle(p)
-	q.settle(t)
+	q.restPrincipal(t, p, time.Since(j.taken))
+	t.settleLine(p)
+	q.settleLine(t)
 	if len(q.turns) > 0 {
 		q.filled.Signal() // for one that held as many as it may
 	}
 }
 
-// close lets the workers end when everything in line is taken. Nothing may be put after.
-func (q *queue) close() {
+// closeQueue lets the workers end when everything in line is taken. Nothing may be put after.
+func (q *queue) closeQueue() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true

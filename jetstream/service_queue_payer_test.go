@@ -22,18 +22,18 @@ func TestQueueTakesTurnsOfPrincipals(t *testing.T) {
 	t.Parallel()
 	q := newQueue(40)
 	for i := range 20 {
-		q.put(askedBy("acme", "flood", fmt.Sprint("f", i), time.Time{}))
+		q.enqueueJob(askedBy("acme", "flood", fmt.Sprint("f", i), time.Time{}))
 	}
 	for _, name := range []string{"a1", "a2"} {
-		q.put(askedBy("acme", "agent", name, time.Time{}))
+		q.enqueueJob(askedBy("acme", "agent", name, time.Time{}))
 	}
-	q.put(askedBy("globex", "agent", "g1", time.Time{}))
-	q.put(askedBy("globex", "agent", "g2", time.Time{}))
+	q.enqueueJob(askedBy("globex", "agent", "g1", time.Time{}))
+	q.enqueueJob(askedBy("globex", "agent", "g2", time.Time{}))
 	var got []string
 	for range 8 { // one worker
 		j := mustTake(t, q)
 		got = append(got, j.reply)
-		q.release(j)
+		q.releaseWorker(j)
 	}
 	if diff := cmp.Diff([]string{"f0", "g1", "a1", "g2", "f1", "a2", "f2", "f3"}, got); diff != "" {
 		t.Error(diff)
@@ -47,7 +47,7 @@ func TestQueueRefusesTheFlood(t *testing.T) {
 	q := newQueue(30)
 	refused := map[string]int{}
 	ask := func(payer, name string) {
-		for _, lost := range q.put(askedBy("acme", payer, name, time.Time{})) {
+		for _, lost := range q.enqueueJob(askedBy("acme", payer, name, time.Time{})) {
 			refused[lost.request.Payer]++
 		}
 	}
@@ -60,7 +60,7 @@ func TestQueueRefusesTheFlood(t *testing.T) {
 		for range 2 { // one worker
 			j := mustTake(t, q)
 			answered[j.request.Payer]++
-			q.release(j)
+			q.releaseWorker(j)
 		}
 	}
 	if refused["agent"] != 0 || answered["agent"] < 49 || refused["flood"] < 1800 {
@@ -77,32 +77,32 @@ func TestQueueKeepsWorkersForOthers(t *testing.T) {
 	now := time.Now()
 	long := now.Add(-time.Hour)
 	for i := range 20 {
-		q.put(askedBy("acme", "flood", fmt.Sprint(i), long))
+		q.enqueueJob(askedBy("acme", "flood", fmt.Sprint(i), long))
 	}
 	var running []job
 	for range 6 { // nobody else asks
 		running = append(running, mustTake(t, q))
 	}
-	q.put(askedBy("globex", "agent", "g0", now))
-	q.put(askedBy("acme", "flood", "20", now))
+	q.enqueueJob(askedBy("globex", "agent", "g0", now))
+	q.enqueueJob(askedBy("acme", "flood", "20", now))
 	if j := mustTake(t, q); j.reply != "g0" {
 		t.Fatalf("took %s, want the other's", j.reply)
 	}
-	if _, p := q.next(); p != nil {
+	if _, p := q.chooseNextLine(); p != nil {
 		t.Fatalf("%s may have another worker beside the six that it holds", p.name)
 	}
 	for _, j := range running[:5] {
-		q.release(j)
+		q.releaseWorker(j)
 	}
 	mustTake(t, q)
-	if _, p := q.next(); p != nil {
+	if _, p := q.chooseNextLine(); p != nil {
 		t.Fatalf("%s holds %d workers and may have another", p.name, p.held)
 	}
-	q.close() // everything in line is taken all the same
+	q.closeQueue() // everything in line is taken all the same
 	for range 14 {
 		mustTake(t, q)
 	}
-	if _, more := q.take(); more {
+	if _, more := q.takeRequest(); more {
 		t.Error("the queue has more than was put")
 	}
 }

@@ -17,7 +17,7 @@ func taken(tenant string) job { return job{request: Call{Tenant: tenant}, places
 
 // putOne puts a request that can take the place of one other at most.
 func putOne(q *queue, j job) (lost job, full bool) {
-	for _, lost := range q.put(j) {
+	for _, lost := range q.enqueueJob(j) {
 		return lost, true
 	}
 	return job{}, false
@@ -32,7 +32,7 @@ func mustPut(t *testing.T, q *queue, tenant, name string) {
 
 func mustTake(t *testing.T, q *queue) job {
 	t.Helper()
-	j, ok := q.take()
+	j, ok := q.takeRequest()
 	if !ok {
 		t.Fatal("the queue has ended")
 	}
@@ -49,7 +49,7 @@ func TestQueueTakesTurns(t *testing.T) {
 	for range 7 { // one worker
 		j := mustTake(t, q)
 		got = append(got, j.reply)
-		q.release(j)
+		q.releaseWorker(j)
 	}
 	if diff := cmp.Diff([]string{"a1", "b1", "c1", "a2", "b2", "a3", "a4"}, got); diff != "" {
 		t.Error(diff)
@@ -96,27 +96,27 @@ func TestQueueOfLargeRequests(t *testing.T) {
 	large := asked("b", "b0")
 	large.request.Data = make([]byte, 21) // three places
 	var lost []string
-	for _, j := range q.put(large) {
+	for _, j := range q.enqueueJob(large) {
 		lost = append(lost, j.reply)
 	}
 	if diff := cmp.Diff([]string{"a5", "a4", "a3"}, lost); diff != "" {
 		t.Error(diff)
 	}
-	if lost := q.put(large); len(lost) != 1 || lost[0].reply != "b0" {
+	if lost := q.enqueueJob(large); len(lost) != 1 || lost[0].reply != "b0" {
 		t.Errorf("lost %v, want the second large one", lost)
 	}
 	for range 3 {
-		q.release(mustTake(t, q))
+		q.releaseWorker(mustTake(t, q))
 	}
 	large.request.Data = make([]byte, 60) // six, of which one tenant's small one takes the place
-	q.release(mustTake(t, q))
-	if lost := q.put(large); len(lost) != 0 {
+	q.releaseWorker(mustTake(t, q))
+	if lost := q.enqueueJob(large); len(lost) != 0 {
 		t.Errorf("lost %v of an empty queue", lost)
 	}
-	if lost := q.put(asked("c", "c0")); len(lost) != 1 || lost[0].reply != "b0" {
+	if lost := q.enqueueJob(asked("c", "c0")); len(lost) != 1 || lost[0].reply != "b0" {
 		t.Errorf("lost %v, want the large one", lost)
 	}
-	q.release(mustTake(t, q))
+	q.releaseWorker(mustTake(t, q))
 	if len(q.lines) != 0 || q.free != 6 {
 		t.Errorf("%d tenants and %d places are left", len(q.lines), q.free)
 	}
@@ -141,7 +141,7 @@ func TestQueueSharesWorkers(t *testing.T) {
 		}
 	}
 	for range 40 {
-		q.release(taken("quick"))
+		q.releaseWorker(taken("quick"))
 		if mustTake(t, q).request.Tenant == "slow" {
 			slow, quick = slow+1, quick-1
 		}
@@ -203,7 +203,7 @@ func TestQueueHolds(t *testing.T) {
 			case what == 4:
 				if tenant := string(rune('a' + r.IntN(5))); held[tenant] > 0 {
 					held[tenant]--
-					q.release(taken(tenant))
+					q.releaseWorker(taken(tenant))
 				}
 			}
 		}
@@ -221,14 +221,14 @@ func TestQueueEndsEmpty(t *testing.T) {
 	var running, callers sync.WaitGroup
 	for range workers {
 		running.Go(func() {
-			for j, ok := q.take(); ok; j, ok = q.take() {
+			for j, ok := q.takeRequest(); ok; j, ok = q.takeRequest() {
 				mu.Lock()
 				if taken[j.reply] {
 					t.Errorf("%s is taken twice", j.reply)
 				}
 				taken[j.reply] = true
 				mu.Unlock()
-				q.release(j)
+				q.releaseWorker(j)
 			}
 		})
 	}
@@ -245,7 +245,7 @@ func TestQueueEndsEmpty(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	q.close()
+	q.closeQueue()
 	running.Wait()
 	for _, tenant := range tenants {
 		for i := range each {
@@ -267,15 +267,15 @@ func BenchmarkQueue(b *testing.B) {
 			for i := range requests {
 				requests[i] = asked(fmt.Sprint("tenant", i), "")
 				for range c.waiting {
-					q.put(requests[i])
+					q.enqueueJob(requests[i])
 				}
 			}
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				q.put(requests[i])
-				j, _ := q.take()
-				q.release(j)
+				q.enqueueJob(requests[i])
+				j, _ := q.takeRequest()
+				q.releaseWorker(j)
 				i = (i + 1) % len(requests)
 			}
 		})
@@ -292,7 +292,7 @@ func BenchmarkQueueFull(b *testing.B) {
 			}
 			j := asked("tenant0", "")
 			for b.Loop() {
-				q.put(j)
+				q.enqueueJob(j)
 			}
 		})
 	}

@@ -10,8 +10,8 @@ import (
 	"satchel/schemas"
 )
 
-// bounds returns the upper bounds of the latency histogram.
-func bounds() [14]time.Duration {
+// listBounds returns the upper bounds of the latency histogram.
+func listBounds() [14]time.Duration {
 	const ms = time.Millisecond
 	return [14]time.Duration{ms / 2, ms, 2 * ms, 5 * ms, 10 * ms, 20 * ms, 50 * ms, 100 * ms, 200 * ms, 500 * ms,
 		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second}
@@ -25,8 +25,8 @@ type endpointStats struct {
 	buckets                            [15]atomic.Int64
 }
 
-// observe counts one request, its time since arrival, and its refusal, nil for a reply.
-func (s *endpointStats) observe(took time.Duration, refusal *schemas.Error) {
+// observeRequest counts one request, its time since arrival, and its refusal, nil for a reply.
+func (s *endpointStats) observeRequest(took time.Duration, refusal *schemas.Error) {
 	s.requests.Add(1)
 	s.sum.Add(int64(took))
 	if refusal != nil {
@@ -38,7 +38,7 @@ func (s *endpointStats) observe(took time.Duration, refusal *schemas.Error) {
 			s.refused.Add(1)
 		}
 	}
-	limits := bounds()
+	limits := listBounds()
 	for i, limit := range limits {
 		if took <= limit {
 			s.buckets[i].Add(1)
@@ -64,37 +64,39 @@ type EndpointStats struct {
 	Service  any     `json:"service,omitempty"`
 }
 
-func (s *endpointStats) read() EndpointStats {
+func (s *endpointStats) readStatistics() EndpointStats {
 	out := EndpointStats{Requests: s.requests.Load(), Errors: s.errors.Load(), Invalid: s.invalid.Load(), Refused: s.refused.Load(), Waiting: s.waiting.Load()}
 	if out.Requests == 0 {
 		return out
 	}
-	out.MeanMS = milliseconds(time.Duration(s.sum.Load() / out.Requests))
-	out.P50MS, out.P95MS, out.P99MS = s.quantile(0.5), s.quantile(0.95), s.quantile(0.99)
+	out.MeanMS = countMilliseconds(time.Duration(s.sum.Load() / out.Requests))
+	out.P50MS, out.P95MS, out.P99MS = s.estimateQuantile(0.5), s.estimateQuantile(0.95), s.estimateQuantile(0.99)
 	return out
 }
 
-func (s *endpointStats) quantile(q float64) float64 {
+func (s *endpointStats) estimateQuantile(q float64) float64 {
 	var total int64
 	for i := range s.buckets {
 		total += s.buckets[i].Load()
 	}
-	need, seen := q*float64(total), int64(0)
-	for i, limit := range bounds() {
-		if seen += s.buckets[i].Load(); float64(seen) >= need {
-			return milliseconds(limit)
+	need := q * float64(total)
+	seen := int64(0)
+	for i, limit := range listBounds() {
+		seen += s.buckets[i].Load()
+		if float64(seen) >= need {
+			return countMilliseconds(limit)
 		}
 	}
 	return -1
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func countMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func (s *Service) statsOf(e *endpoint) any {
 	if e == nil {
 		return nil
 	}
-	out := e.stats.read()
+	out := e.stats.readStatistics()
 	if s.cfg.Stats != nil {
 		out.Service = s.cfg.Stats()
 	}
@@ -105,7 +107,7 @@ func (s *Service) statsOf(e *endpoint) any {
 func (s *Service) Stats() map[string]EndpointStats {
 	out := make(map[string]EndpointStats, len(s.endpoints))
 	for _, e := range s.endpoints {
-		out[e.Name] = e.stats.read()
+		out[e.Name] = e.stats.readStatistics()
 	}
 	return out
 }

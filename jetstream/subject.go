@@ -56,7 +56,7 @@ func LedgerKinds() []schemas.LedgerKind {
 
 // MemorySubject returns mem.v1.<tenant>.evt.<agent>.
 func MemorySubject(tenant, agent string) (string, error) {
-	return build("memory", "mem.v1.", tenant, ".evt.", agent)
+	return buildSubject("memory", "mem.v1.", tenant, ".evt.", agent)
 }
 
 // ParseMemory returns the tenant and the agent of mem.v1.<tenant>.evt.<agent>.
@@ -65,17 +65,21 @@ func ParseMemory(subject string) (tenant, agent string, err error) {
 }
 
 // PutSubject returns mem.v1.<tenant>.put.
-func PutSubject(tenant string) (string, error) { return build("put", "mem.v1.", tenant, ".put", "") }
+func PutSubject(tenant string) (string, error) {
+	return buildSubject("put", "mem.v1.", tenant, ".put", "")
+}
 
 // PlanSubject returns mem.v1.<tenant>.plan.
-func PlanSubject(tenant string) (string, error) { return build("plan", "mem.v1.", tenant, ".plan", "") }
+func PlanSubject(tenant string) (string, error) {
+	return buildSubject("plan", "mem.v1.", tenant, ".plan", "")
+}
 
 // ContextSubject returns ctx.v1.<tenant>.<verb>; verb is one of ContextVerbs.
 func ContextSubject(tenant, verb string) (string, error) {
 	if !slices.Contains(ContextVerbs(), verb) {
 		return "", fmt.Errorf("build context subject: verb %q: %w", verb, ErrSubject)
 	}
-	return build("context", "ctx.v1.", tenant, ".", verb)
+	return buildSubject("context", "ctx.v1.", tenant, ".", verb)
 }
 
 // RoleSubject returns ctx.v1.<tenant>.role.<role>; role is one of ContextRoles.
@@ -83,22 +87,22 @@ func RoleSubject(tenant, role string) (string, error) {
 	if !slices.Contains(ContextRoles(), role) {
 		return "", fmt.Errorf("build role subject: role %q: %w", role, ErrSubject)
 	}
-	return build("role", "ctx.v1.", tenant, ".role.", role)
+	return buildSubject("role", "ctx.v1.", tenant, ".role.", role)
 }
 
 // ArtifactSubject returns art.v1.<tenant>.open.
 func ArtifactSubject(tenant string) (string, error) {
-	return build("artifact", "art.v1.", tenant, ".open", "")
+	return buildSubject("artifact", "art.v1.", tenant, ".open", "")
 }
 
 // StoreSubject returns art.v1.<tenant>.store.
 func StoreSubject(tenant string) (string, error) {
-	return build("artifact", "art.v1.", tenant, ".store", "")
+	return buildSubject("artifact", "art.v1.", tenant, ".store", "")
 }
 
 // RevokeSubject returns art.v1.<tenant>.revoke.
 func RevokeSubject(tenant string) (string, error) {
-	return build("artifact", "art.v1.", tenant, ".revoke", "")
+	return buildSubject("artifact", "art.v1.", tenant, ".revoke", "")
 }
 
 // LogSubject returns log.v1.<tenant>.<verb>; verb is one of LogVerbs.
@@ -106,7 +110,7 @@ func LogSubject(tenant, verb string) (string, error) {
 	if !slices.Contains(LogVerbs(), verb) {
 		return "", fmt.Errorf("build log subject: verb %q: %w", verb, ErrSubject)
 	}
-	return build("log", "log.v1.", tenant, ".", verb)
+	return buildSubject("log", "log.v1.", tenant, ".", verb)
 }
 
 // LedgerSubject returns prov.v1.<tenant>.<kind>.<agent>.
@@ -114,7 +118,7 @@ func LedgerSubject(tenant string, kind schemas.LedgerKind, agent string) (string
 	if !slices.Contains(LedgerKinds(), kind) {
 		return "", fmt.Errorf("build ledger subject: kind %q: %w", kind, ErrSubject)
 	}
-	return build("ledger", "prov.v1.", tenant, "."+string(kind)+".", agent)
+	return buildSubject("ledger", "prov.v1.", tenant, "."+string(kind)+".", agent)
 }
 
 // ParseLedger returns the tokens of prov.v1.<tenant>.<kind>.<agent>.
@@ -130,12 +134,12 @@ func ParseLedger(subject string) (tenant string, kind schemas.LedgerKind, agent 
 
 // LedgerTenantSubject returns prov.v1.<tenant>.>, every ledger subject of a tenant.
 func LedgerTenantSubject(tenant string) (string, error) {
-	return build("ledger", "prov.v1.", tenant, ".>", "")
+	return buildSubject("ledger", "prov.v1.", tenant, ".>", "")
 }
 
 // DLQSubject returns dlq.v1.<tenant>.<reason>.
 func DLQSubject(tenant, reason string) (string, error) {
-	return build("dlq", "dlq.v1.", tenant, ".", reason)
+	return buildSubject("dlq", "dlq.v1.", tenant, ".", reason)
 }
 
 // ParseDLQ returns the tenant and the reason of dlq.v1.<tenant>.<reason>.
@@ -176,8 +180,8 @@ func OriginalSubject(stored string) string {
 // partitionFilter returns p.<partition>.>, what one partition's consumer reads.
 func partitionFilter(partition int) string { return "p." + strconv.Itoa(partition) + ".>" }
 
-// build joins prefix, tenant, middle and last; last may be empty when middle ends the subject.
-func build(kind, prefix, tenant, middle, last string) (string, error) {
+// buildSubject joins prefix, tenant, middle and last; last may be empty when middle ends the subject.
+func buildSubject(kind, prefix, tenant, middle, last string) (string, error) {
 	if !ValidToken(tenant) {
 		return "", fmt.Errorf("build %s subject: tenant %q: %w", kind, cloudevent.Clip(tenant), ErrSubject)
 	}

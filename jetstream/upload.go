@@ -38,7 +38,7 @@ var ErrUpload = errors.New("the offered content broke off")
 func ServeUpload(nc *nats.Conn, r io.Reader) (subject string, stop func() error, err error) {
 	o := &offer{r: r, part: make([]byte, min(partBytes, int(nc.MaxPayload())-1024))}
 	subject = nc.NewInbox()
-	sub, err := nc.Subscribe(subject, o.send)
+	sub, err := nc.Subscribe(subject, o.sendChunk)
 	if err != nil {
 		return "", nil, fmt.Errorf("offer content: %w", err)
 	}
@@ -55,7 +55,7 @@ type offer struct {
 	from int64     // its offset
 }
 
-func (o *offer) send(m *nats.Msg) {
+func (o *offer) sendChunk(m *nats.Msg) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	offset, err := strconv.ParseInt(m.Header.Get(headerOffset), 10, 64)
@@ -73,7 +73,9 @@ func (o *offer) send(m *nats.Msg) {
 			reply.Header.Set(headerFailed, "true")
 		}
 		reply.Data = append([]byte(nil), o.part[:n]...)
-		o.from, o.at, o.last = o.at, o.at+int64(n), reply
+		o.from = o.at
+		o.at = o.at + int64(n)
+		o.last = reply
 	}
 	// A part that cannot be sent is asked for again, or the one who asks gives up.
 	if err := m.RespondMsg(&nats.Msg{Header: reply.Header, Data: reply.Data}); err != nil {
@@ -100,7 +102,7 @@ type fetch struct {
 	done    bool
 }
 
-func (f *fetch) ask() (*nats.Msg, error) {
+func (f *fetch) askForChunk() (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(f.ctx, chunkTimeout)
 	defer cancel()
 	return f.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: f.subject, Header: nats.Header{headerOffset: {strconv.FormatInt(f.at, 10)}}})
@@ -115,7 +117,7 @@ func (f *fetch) Read(p []byte) (int, error) {
 		if f.done {
 			return 0, io.EOF
 		}
-		m, err := f.ask()
+		m, err := f.askForChunk()
 		if err != nil {
 			return 0, fmt.Errorf("fetch content: %w: %w", ErrUpload, err)
 		}

@@ -89,7 +89,9 @@ func sourceOf(c *candidate.Candidate) verify.Source {
 func shownOf(c *candidate.Candidate) verify.Shown {
 	out := verify.Shown{ID: c.ID, Text: c.Content.Text()}
 	if e := c.Extract; e != nil {
-		out.Part, out.Before, out.After = true, e.Before, e.After
+		out.Part = true
+		out.Before = e.Before
+		out.After = e.After
 		for _, l := range e.Lines {
 			out.Lines = append(out.Lines, verify.Line{Span: l.Span, Times: l.Times, Pattern: l.Pattern})
 		}

@@ -142,7 +142,9 @@ func (c *Committing) prove(ctx context.Context, s scope.Scope, position int64) (
 
 // batch makes the log entries of a request and leaves the encodings of the result in enc.
 func (c *Committing) batch(rec *Recorder, f final, res *schemas.ContextResult, enc *resultEncoder) (eventlog.Batch, error) {
-	report, decision, hash := f.report.Full, f.ranked.Decision.Logged, f.ranked.Decision.hash
+	report := f.report.Full
+	decision := f.ranked.Decision.Logged
+	hash := f.ranked.Decision.hash
 	var dropped, decided []byte
 	alike := len(f.ranked.Decision.Denied) == 0 && !f.req.Options.IncludeScores // the requester's report and the log's
 	join := parallel.Start(func() (err error) {

@@ -95,7 +95,8 @@ func New(cfg Config) (*Engine, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	e.Order.selector, e.Order.models = e.Find.Selector, cfg.Models
+	e.Order.selector = e.Find.Selector
+	e.Order.models = cfg.Models
 	e.Judge = Judging{cfg.Policy, cfg.Items, cfg.IDs, e.Find.Selector, e.Order.Defenses}
 	e.Plan.judge = &e.Judge
 	e.account = accounting{cfg.IDs, cfg.Logger, e.Admit.Counter}

@@ -40,7 +40,8 @@ func (e *exposing) fields(ctx context.Context, rec *Recorder, req Request, ranke
 // begins is the beginning of a text, of so many characters.
 func begins(text string, characters int) string {
 	for at := range text {
-		if characters--; characters < 0 {
+		characters--
+		if characters < 0 {
 			return text[:at]
 		}
 	}

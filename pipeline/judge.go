@@ -140,14 +140,17 @@ func removedTexts(records []*items.Lent, seen candidate.Authorized) map[string][
 		if v == nil || !v.Masked {
 			continue
 		}
-		old, now := records[i].Content, v.Content.Text()
+		old := records[i].Content
+		now := v.Content.Text()
 		if old.Text() == now {
 			continue
 		}
-		texts, shortest := strings.Fields(old.Text()), 6
+		texts := strings.Fields(old.Text())
+		shortest := 6
 		var tree any
 		if old.Raw() != nil {
-			texts, shortest = nil, 4
+			texts = nil
+			shortest = 4
 			if json.Unmarshal(old.Raw(), &tree) == nil {
 				texts = valuesOf(tree)
 			}
@@ -247,7 +250,8 @@ func (j *Judging) pdpFor(r *recordingPDP) policies.PDP {
 }
 
 func (p *recordingPDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
-	r.RequestID, r.Unhashed = p.request, true
+	r.RequestID = p.request
+	r.Unhashed = true
 	p.asked = append(p.asked, r.Resources)
 	return p.PDP.Decide(ctx, s, r)
 }
@@ -259,7 +263,8 @@ func (p *recordingPDP) withSources(resources []policies.Resource) []policies.Res
 	if !slices.ContainsFunc(resources, summary) {
 		return resources
 	}
-	listed, asked := make(map[string]bool, len(resources)), map[string]policies.Resource{}
+	listed := make(map[string]bool, len(resources))
+	asked := map[string]policies.Resource{}
 	for i := range resources {
 		listed[resources[i].ID] = true
 	}

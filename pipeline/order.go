@@ -84,7 +84,8 @@ func (r Ranked) WithoutRead() Ranked {
 // Defend drops what does harm: stale, doubtful, off topic, injected or repeated candidates. They
 // are in order.
 func (o *Ordering) Defend(ctx context.Context, rec *Recorder, spec Spec, req Request, plan Plan, in Ranked) (Ranked, error) {
-	out, cs := in, in.Candidates
+	out := in
+	cs := in.Candidates
 	err := rec.Stage(ctx, "defend", func(context.Context) error {
 		standIn(cs)
 		apply := o.Defenses.Apply
@@ -100,7 +101,8 @@ func (o *Ordering) Defend(ctx context.Context, rec *Recorder, spec Spec, req Req
 		out.Notes = in.Notes.With(defend.DropNotYetValid(cs, req.Times.Ranking)...).With(apply(cs, onTopic, req.Times.Ranking)...)
 		for i := range cs {
 			if spec.DropSuspects && cs[i].Kept() && cs[i].Suspect && !defend.Documents(cs[i].Visible) {
-				cs[i].Drop, cs[i].Detail = schemas.DropInjection, "it can't be fenced here"
+				cs[i].Drop = schemas.DropInjection
+				cs[i].Detail = "it can't be fenced here"
 			}
 		}
 		return nil
@@ -130,8 +132,12 @@ func standIn(cs []candidate.Candidate) {
 		if cs[last].Standing >= cs[i].Standing || cs[last].SupersededBy != "" || cs[i].Signals == nil {
 			continue
 		}
-		by, signals := cs[last], *cs[i].Signals
-		by.Fused, by.Standing, by.Score, by.Signals = cs[i].Fused, cs[i].Standing, cs[i].Score, &signals
+		by := cs[last]
+		signals := *cs[i].Signals
+		by.Fused = cs[i].Fused
+		by.Standing = cs[i].Standing
+		by.Score = cs[i].Score
+		by.Signals = &signals
 		if last > i {
 			copy(cs[i+1:last+1], cs[i:last])
 			last = i
@@ -167,7 +173,9 @@ func (o *Ordering) Rerank(ctx context.Context, rec *Recorder, req Request, ranke
 }
 
 func (o *Ordering) rerank(ctx context.Context, req Request, ranked Ranked) (Ranked, error) {
-	r, cs, profile := o.models.Reranker, ranked.Candidates, &ranked.Profile
+	r := o.models.Reranker
+	cs := ranked.Candidates
+	profile := &ranked.Profile
 	if req.Query == "" || profile.Relevance == 0 {
 		return ranked, nil
 	}
@@ -175,7 +183,8 @@ func (o *Ordering) rerank(ctx context.Context, req Request, ranked Ranked) (Rank
 	texts := make([]string, 0, o.models.Reranked)
 	for i := range cs {
 		if cs[i].Kept() && len(at) < o.models.Reranked {
-			at, texts = append(at, i), append(texts, spoken(&cs[i]))
+			at = append(at, i)
+			texts = append(texts, spoken(&cs[i]))
 		}
 	}
 	if len(at) < 2 {

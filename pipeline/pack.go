@@ -92,7 +92,8 @@ func whyNothingFound(req Request, plan Plan, ranked Ranked) string {
 	if denied := ranked.Denials(req.Scope); len(denied) > 0 {
 		return "policy denied everything that was found: " + counts(denied)
 	}
-	asked, trace := ranked.Sources, plan.Relevance
+	asked := ranked.Sources
+	trace := plan.Relevance
 	byWordsAlone := req.Query != "" && slices.Contains(asked, retrieve.NameKeyword) &&
 		!slices.Contains(asked, retrieve.NameVector) && !slices.Contains(asked, retrieve.NameRecency)
 	switch {
@@ -124,14 +125,16 @@ func leftOut(trace *schemas.RelevanceTrace) bool {
 // whyNothingShown says why no candidate is in the pack.
 func whyNothingShown(req Request, ranked Ranked, packed Packed) string {
 	cs := ranked.Candidates
-	best, dropped := 0.0, map[string]int{}
+	best := 0.0
+	dropped := map[string]int{}
 	for i := range cs {
 		best = max(best, cs[i].Score)
 		if !cs[i].Kept() {
 			dropped[string(cs[i].Drop)]++
 		}
 	}
-	small, twice := dropped[string(schemas.DropBudget)], dropped[string(schemas.DropDuplicate)]
+	small := dropped[string(schemas.DropBudget)]
+	twice := dropped[string(schemas.DropDuplicate)]
 	switch {
 	case packed.Least > req.Limits.Tokens:
 		return fmt.Sprintf("budget: %d is too small for any item that was found; the smallest takes %d tokens whole", req.Limits.Tokens, packed.Least)

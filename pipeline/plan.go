@@ -47,8 +47,11 @@ func (n Narrowing) IsSet() bool { return n.Filtered || n.MinMatches > 0 }
 // Narrow is the plan's query under a filter of the operation.
 func (p *Plan) Narrow(asked schemas.Filter) selection.Query {
 	q := p.Query
-	q.Filter, q.Population, q.Exclude = asked.And(p.Pushdown.Filter), p.Pushdown.Population, p.Exclude
-	q.ShownWhole, q.StandsFor = p.ShownWhole, p.StandsFor
+	q.Filter = asked.And(p.Pushdown.Filter)
+	q.Population = p.Pushdown.Population
+	q.Exclude = p.Exclude
+	q.ShownWhole = p.ShownWhole
+	q.StandsFor = p.StandsFor
 	return q
 }
 

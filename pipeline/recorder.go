@@ -85,8 +85,10 @@ func (r *Recorder) join(wait func() error) { r.joins = append(r.joins, wait) }
 func (r *Recorder) Timings() schemas.Timings {
 	out := schemas.Timings{TotalMS: isolation.Took(r.scope, r.Clock().Sub(r.started))}
 	if isAuditor(r.scope) {
-		out.RetrievalMS, out.SlicingMS = r.stages["retrieve"], r.stages["slice"]
-		out.SummarizationMS, out.Stages = r.stages["pack"]+r.stages["summarize"], r.stages
+		out.RetrievalMS = r.stages["retrieve"]
+		out.SlicingMS = r.stages["slice"]
+		out.SummarizationMS = r.stages["pack"] + r.stages["summarize"]
+		out.Stages = r.stages
 	}
 	return out
 }
@@ -222,7 +224,8 @@ func (m *measures) shown(req Request, out *Outcome) {
 	if req.Limits.Tokens > 0 && out.Packed.Tokens > req.Limits.Tokens {
 		m.overBudget.Inc()
 	}
-	best, fenced := 0.0, 0
+	best := 0.0
+	fenced := 0
 	for _, i := range out.Packed.Shown {
 		c := &out.Ranked.Candidates[i]
 		best = max(best, c.Score)
@@ -284,7 +287,8 @@ func describe(span meter.Span, out *Outcome) {
 	for _, section := range slices.Sorted(maps.Keys(tokens)) {
 		about = append(about, attribute.Int("satchel.section."+section+".tokens", tokens[section]))
 	}
-	dropped, all := dropsByReason(&out.Ranked), 0
+	dropped := dropsByReason(&out.Ranked)
+	all := 0
 	for _, reason := range slices.Sorted(maps.Keys(dropped)) {
 		about = append(about, attribute.Int("satchel.left_out."+reason, dropped[reason]))
 		all += dropped[reason]

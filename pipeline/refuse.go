@@ -48,8 +48,10 @@ type refusing struct {
 // mistake and a spent deadline are not logged: anyone could fill the log with them. The
 // refusal stands even when it cannot be written.
 func (r *refusing) entry(ctx context.Context, rec *Recorder, req Request, cause error) *schemas.Error {
-	out, log := Typed(ctx, cause), r.process.Logger
-	tenant, id := slog.String("tenant", req.Scope.Tenant()), slog.String("request", req.ID)
+	out := Typed(ctx, cause)
+	log := r.process.Logger
+	tenant := slog.String("tenant", req.Scope.Tenant())
+	id := slog.String("request", req.ID)
 	log.LogAttrs(ctx, slog.LevelWarn, "context request refused", tenant, id, slog.String("code", string(out.Code)))
 	var panicked *parallel.Panic
 	if errors.As(cause, &panicked) {

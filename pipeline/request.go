@@ -161,7 +161,9 @@ func (l *Limits) Take(tokens, bytes int) bool {
 	if l.Items < 1 || tokens > l.Tokens || bytes > l.Bytes {
 		return false
 	}
-	l.Items, l.Tokens, l.Bytes = l.Items-1, l.Tokens-tokens, l.Bytes-bytes
+	l.Items = l.Items - 1
+	l.Tokens = l.Tokens - tokens
+	l.Bytes = l.Bytes - bytes
 	return true
 }
 

@@ -123,10 +123,13 @@ func (c *Committing) contextPack(f final, refs []schemas.ProvenanceRef, salt [32
 	if p := &f.ranked.Profile; p.Name != "" {
 		limits := &f.req.Limits
 		out.Ranking = p.Trace()
-		out.Ranking.Limit, out.Ranking.MinScore, out.Ranking.MaxBytes = limits.Items, limits.MinScore, limits.Bytes
+		out.Ranking.Limit = limits.Items
+		out.Ranking.MinScore = limits.MinScore
+		out.Ranking.MaxBytes = limits.Bytes
 		out.Ranking.Prefer = f.req.Options.Prefer
 	}
-	if out.Embedding = f.ranked.Embedding; out.Embedding == "" && c.models.Embedder != nil {
+	out.Embedding = f.ranked.Embedding
+	if out.Embedding == "" && c.models.Embedder != nil {
 		out.Embedding = c.models.Embedder.Model().String()
 	}
 	if len(f.exposed) > 0 { // an erasure of what is shown takes the question with it

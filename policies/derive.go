@@ -32,10 +32,11 @@ func Derive(m *schemas.MemoryItem, from []Origin) {
 		r := o.Item
 		if i == 0 {
 			m.SecurityLabel = slices.Sorted(slices.Values(r.SecurityLabel))
-			m.Scope.Org, m.Scope.Project = r.Scope.Org, r.Scope.Project
+			m.Scope.Org = r.Scope.Org
+			m.Scope.Project = r.Scope.Project
 		}
-		m.Trust = lowest(m.Trust, r.Trust)
-		m.Confidence = lowest(m.Confidence, r.Confidence)
+		m.Trust = chooseLowest(m.Trust, r.Trust)
+		m.Confidence = chooseLowest(m.Confidence, r.Confidence)
 		if r.Sensitivity != nil && (m.Sensitivity == nil || *r.Sensitivity > *m.Sensitivity) {
 			m.Sensitivity = r.Sensitivity
 		}
@@ -51,7 +52,7 @@ func Derive(m *schemas.MemoryItem, from []Origin) {
 	}
 }
 
-func lowest(a, b *float64) *float64 {
+func chooseLowest(a, b *float64) *float64 {
 	if a == nil || b != nil && *b < *a {
 		return b
 	}

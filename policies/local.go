@@ -45,16 +45,17 @@ func (p *LocalRules) Decide(ctx context.Context, s scope.Scope, r Request) (Deci
 		d.Deny()
 		err = fmt.Errorf("decide action %q: %w: verdicts do not match the request", r.Action, ErrUnavailable)
 	}
-	if err == nil || !decides(err, r.Action) {
+	if err == nil || !canDecideLocally(err, r.Action) {
 		return d, err
 	}
 	asked := r
 	asked.Unhashed = true // the hash names the request as it was made
-	stand, localErr := p.builtin.Decide(ctx, asker(s, r.Action), asked)
+	stand, localErr := p.builtin.Decide(ctx, narrowScope(s, r.Action), asked)
 	if localErr != nil || len(stand.Verdicts) != len(r.Resources) {
 		return d, errors.Join(err, localErr)
 	}
-	if stand.InputHash = ""; !r.Unhashed {
+	stand.InputHash = ""
+	if !r.Unhashed {
 		stand.InputHash = InputHash(s, &r)
 	}
 	stand.Revision = "local=" + stand.Revision
@@ -65,18 +66,18 @@ func (p *LocalRules) Decide(ctx context.Context, s scope.Scope, r Request) (Deci
 // Filter returns the first decision point's filter, or the local one.
 func (p *LocalRules) Filter(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error) {
 	f, err := p.primary.Filter(ctx, s, action)
-	if err == nil || !decides(err, action) {
+	if err == nil || !canDecideLocally(err, action) {
 		return f, err
 	}
-	stand, localErr := p.builtin.Filter(ctx, asker(s, action), action)
+	stand, localErr := p.builtin.Filter(ctx, narrowScope(s, action), action)
 	if localErr != nil {
 		return schemas.MatchNone(), errors.Join(err, localErr)
 	}
 	return stand, nil
 }
 
-// decides reports whether the local rules decide on action after err.
-func decides(err error, action string) bool {
+// canDecideLocally reports whether the local rules decide on action after err.
+func canDecideLocally(err error, action string) bool {
 	switch action {
 	case "erase", "except", "revoke", "hold", "release":
 		return false
@@ -84,8 +85,8 @@ func decides(err error, action string) bool {
 	return errors.Is(err, ErrUnavailable)
 }
 
-// asker is s, without roles where something is shown.
-func asker(s scope.Scope, action string) scope.Scope {
+// narrowScope is s, without roles where something is shown.
+func narrowScope(s scope.Scope, action string) scope.Scope {
 	if action == "read" || action == "open" {
 		return s.WithoutRoles()
 	}

@@ -11,7 +11,8 @@ import (
 // JSON paths to remove and the obligations to meet. Indexes hold an item without it, so that
 // no hidden word moves what a reader finds.
 func Public(r *Resource) (paths []string, o schemas.Obligations) {
-	detected, labelled := []string{}, false
+	detected := []string{}
+	labelled := false
 	for _, l := range r.Facets.Labels {
 		if t, ok := strings.CutPrefix(l, "detected:"); ok {
 			detected = append(detected, t)

@@ -70,7 +70,7 @@ func ReadFilter(raw []byte) (schemas.Filter, error) {
 	}
 	conds := make([]schemas.Cond, len(p.Conditions))
 	for i, c := range p.Conditions {
-		if err := c.check(); err != nil {
+		if err := c.checkCondition(); err != nil {
 			return none, fmt.Errorf("filter condition %d: %w", i, err)
 		}
 		conds[i] = schemas.Cond{Field: c.Field, Op: c.Op, Values: c.Values}
@@ -81,7 +81,7 @@ func ReadFilter(raw []byte) (schemas.Filter, error) {
 	return schemas.Where(conds...), nil
 }
 
-func (c *condition) check() error {
+func (c *condition) checkCondition() error {
 	numeric := false
 	switch c.Field {
 	case schemas.FieldLevel, schemas.FieldTrust, schemas.FieldSensitivity, schemas.FieldPII, schemas.FieldCredentials:

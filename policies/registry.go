@@ -102,10 +102,11 @@ func ReadRegistry(from io.Reader) (*Registry, error) {
 		if err := scope.CheckTenant(tenant); err != nil && tenant != anyTenant {
 			return nil, fmt.Errorf("read principal registry: %w", err)
 		}
-		known, keys := make(map[string]scope.Principal, len(t.Principals)), map[string]bool{}
+		known := make(map[string]scope.Principal, len(t.Principals))
+		keys := map[string]bool{}
 		r.trust[tenant] = make(map[string]float64, len(t.Principals))
 		for _, entry := range t.Principals {
-			p, err := entry.principal()
+			p, err := entry.makePrincipal()
 			if err != nil {
 				return nil, fmt.Errorf("read principal registry: tenant %q: %w", tenant, err)
 			}
@@ -118,9 +119,10 @@ func ReadRegistry(from io.Reader) (*Registry, error) {
 			if keys[entry.NKey] && entry.NKey != "" {
 				return nil, fmt.Errorf("read principal registry: tenant %q: principal %q has the nkey of another", tenant, p.ID)
 			}
-			known[p.ID], keys[entry.NKey] = p, true
-			r.trust[tenant][p.ID] = entry.granted()
-			r.members = append(r.members, Member{tenant, p.ID, p.Level, p.Groups, p.Roles, entry.granted(), entry.NKey})
+			known[p.ID] = p
+			keys[entry.NKey] = true
+			r.trust[tenant][p.ID] = entry.findGrantedTrust()
+			r.members = append(r.members, Member{tenant, p.ID, p.Level, p.Groups, p.Roles, entry.findGrantedTrust(), entry.NKey})
 		}
 		r.tenants[tenant] = known
 	}
@@ -153,18 +155,19 @@ func parseRegistry(raw []byte) (file registryFile, err error) {
 	return file, nil
 }
 
-func (e *registryPrincipal) principal() (scope.Principal, error) {
+func (e *registryPrincipal) makePrincipal() (scope.Principal, error) {
 	if !principalID.MatchString(e.ID) {
 		return scope.Principal{}, fmt.Errorf("principal %q: id must match [A-Za-z0-9._:-]{1,128}", e.ID)
 	}
 	level := schemas.Public
 	if e.Level != "" {
 		var ok bool
-		if level, ok = schemas.ParseLevel(e.Level); !ok {
+		level, ok = schemas.ParseLevel(e.Level)
+		if !ok {
 			return scope.Principal{}, fmt.Errorf("principal %q: unknown level %q", e.ID, e.Level)
 		}
 	}
-	if t := e.granted(); !(t >= anybodysTrust && t <= greatestTrust) { // NaN is neither
+	if t := e.findGrantedTrust(); !(t >= anybodysTrust && t <= greatestTrust) { // NaN is neither
 		return scope.Principal{}, fmt.Errorf("principal %q: trust must be %g to %d", e.ID, anybodysTrust, greatestTrust)
 	}
 	if e.NKey != "" && !nkeys.IsValidPublicUserKey(e.NKey) {
@@ -176,8 +179,8 @@ func (e *registryPrincipal) principal() (scope.Principal, error) {
 	return scope.Principal{ID: e.ID, Level: int(level), Groups: sortedSet(e.Groups), Roles: sortedSet(e.Roles)}, nil
 }
 
-// granted is the trust that an entry grants.
-func (e *registryPrincipal) granted() float64 {
+// findGrantedTrust is the trust that an entry grants.
+func (e *registryPrincipal) findGrantedTrust() float64 {
 	if e.Trust == nil {
 		return agentTrust
 	}
@@ -198,8 +201,8 @@ func (r *Registry) Admits(tenant string) bool {
 	return named || open
 }
 
-// of returns the principals of a tenant.
-func (r *Registry) of(tenant string) map[string]scope.Principal {
+// findPrincipals returns the principals of a tenant.
+func (r *Registry) findPrincipals(tenant string) map[string]scope.Principal {
 	if known, named := r.tenants[tenant]; named {
 		return known
 	}
@@ -212,7 +215,7 @@ func (r *Registry) Knows(tenant, id string) bool {
 	if r == nil {
 		return principalID.MatchString(id)
 	}
-	_, ok := r.of(tenant)[id]
+	_, ok := r.findPrincipals(tenant)[id]
 	return ok
 }
 
@@ -277,7 +280,8 @@ func (r *Registry) Resolve(tenant string, claim schemas.Agent, loopback bool) (s
 	claimed := schemas.Public
 	if claim.SecurityLevel != "" {
 		var ok bool
-		if claimed, ok = schemas.ParseLevel(claim.SecurityLevel); !ok {
+		claimed, ok = schemas.ParseLevel(claim.SecurityLevel)
+		if !ok {
 			return scope.Principal{}, claimError("/meta/from/securityLevel", "unknown level; use public, internal, confidential or restricted")
 		}
 	}
@@ -287,7 +291,7 @@ func (r *Registry) Resolve(tenant string, claim schemas.Agent, loopback bool) (s
 		}
 		return p, nil
 	}
-	known, ok := r.of(tenant)[claim.ID]
+	known, ok := r.findPrincipals(tenant)[claim.ID]
 	if !ok {
 		p.Unregistered = true
 		return p, nil
@@ -296,7 +300,7 @@ func (r *Registry) Resolve(tenant string, claim schemas.Agent, loopback bool) (s
 	if claim.SecurityLevel != "" {
 		p.Level = min(p.Level, int(claimed))
 	}
-	p.Groups, p.Roles = within(claim.Groups, known.Groups), within(claim.Roles, known.Roles)
+	p.Groups, p.Roles = keepKnownNames(claim.Groups, known.Groups), keepKnownNames(claim.Roles, known.Roles)
 	return p, nil
 }
 
@@ -304,8 +308,8 @@ func claimError(field, message string) *schemas.Error {
 	return schemas.Invalid([]schemas.Issue{{Pointer: field, Message: message}})
 }
 
-// within returns what of claimed is known, and all that is known for an empty claim.
-func within(claimed, known []string) []string {
+// keepKnownNames returns what of claimed is known, and all that is known for an empty claim.
+func keepKnownNames(claimed, known []string) []string {
 	if len(claimed) == 0 {
 		return slices.Clone(known)
 	}

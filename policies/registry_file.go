@@ -39,13 +39,13 @@ func AddMember(raw []byte, m Member) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := before.admits(m); err != nil {
+	if err := before.checkMember(m); err != nil {
 		return nil, err
 	}
 	list := []yaml.MapSlice{entry}
 	tenant := yaml.MapSlice{{Key: m.Tenant, Value: yaml.MapSlice{{Key: "principals", Value: list}}}}
 	m.Groups, m.Roles = sortedSet(m.Groups), sortedSet(m.Roles)
-	return change(raw, append(before.Members(), m), entry, []placed{
+	return tryAdditions(raw, append(before.Members(), m), entry, []placed{
 		{"$.tenants.'" + m.Tenant + "'.principals", list},
 		{"$.tenants", tenant},
 		{"$", yaml.MapSlice{{Key: "tenants", Value: tenant}}},
@@ -65,7 +65,7 @@ func SetKey(raw []byte, tenant, id, key string) ([]byte, error) {
 	}
 	want[at].Key = key
 	others := &Registry{members: slices.Delete(before.Members(), at, at+1)}
-	if err := others.admits(want[at]); err != nil {
+	if err := others.checkMember(want[at]); err != nil {
 		return nil, err
 	}
 	file, err := parseRegistry(raw)
@@ -74,15 +74,15 @@ func SetKey(raw []byte, tenant, id, key string) ([]byte, error) {
 	}
 	row := slices.IndexFunc(file.Tenants[tenant].Principals, func(p registryPrincipal) bool { return p.ID == id })
 	entry := yaml.MapSlice{{Key: "nkey", Value: key}}
-	return change(raw, want, entry, []placed{{fmt.Sprintf("$.tenants.'%s'.principals[%d]", tenant, row), entry}})
+	return tryAdditions(raw, want, entry, []placed{{fmt.Sprintf("$.tenants.'%s'.principals[%d]", tenant, row), entry}})
 }
 
-// admits refuses a principal that the registry cannot have.
-func (r *Registry) admits(m Member) error {
+// checkMember refuses a principal that the registry cannot have.
+func (r *Registry) checkMember(m Member) error {
 	if err := scope.CheckTenant(m.Tenant); err != nil {
 		return err
 	}
-	if _, err := (&registryPrincipal{ID: m.ID, NKey: m.Key, Trust: &m.Trust}).principal(); err != nil {
+	if _, err := (&registryPrincipal{ID: m.ID, NKey: m.Key, Trust: &m.Trust}).makePrincipal(); err != nil {
 		return err
 	}
 	for _, other := range r.Members() {
@@ -103,9 +103,9 @@ type placed struct {
 	value any
 }
 
-// change makes the first of several additions with which the file says want, written as the
+// tryAdditions makes the first of several additions with which the file says want, written as the
 // file is: in blocks or in brackets.
-func change(raw []byte, want []Member, entry yaml.MapSlice, additions []placed) ([]byte, error) {
+func tryAdditions(raw []byte, want []Member, entry yaml.MapSlice, additions []placed) ([]byte, error) {
 	sortMembers(want)
 	for _, a := range additions {
 		for _, options := range [][]yaml.EncodeOption{nil, {yaml.JSON()}} {
@@ -113,7 +113,7 @@ func change(raw []byte, want []Member, entry yaml.MapSlice, additions []placed) 
 			if err != nil {
 				return nil, fmt.Errorf("encode principal: %w", err)
 			}
-			for _, changed := range [][]byte{merged(raw, a.path, addition), slices.Concat(raw, addition)} {
+			for _, changed := range [][]byte{mergeAddition(raw, a.path, addition), slices.Concat(raw, addition)} {
 				if r, err := ReadRegistry(bytes.NewReader(changed)); err == nil && reflect.DeepEqual(r.Members(), want) {
 					return changed, nil
 				}
@@ -127,8 +127,8 @@ func change(raw []byte, want []Member, entry yaml.MapSlice, additions []placed) 
 	return nil, fmt.Errorf("%w: add\n%s", ErrEditByHand, strings.TrimRight(string(lines), "\n"))
 }
 
-// merged returns the file with an addition at path, nil where it cannot be merged there.
-func merged(raw []byte, path string, addition []byte) []byte {
+// mergeAddition returns the file with an addition at path, nil where it cannot be merged there.
+func mergeAddition(raw []byte, path string, addition []byte) []byte {
 	file, err := parser.ParseBytes(raw, parser.ParseComments)
 	if err != nil {
 		return nil

@@ -34,7 +34,7 @@ func (p *sourced) Decide(ctx context.Context, s scope.Scope, r Request) (Decisio
 		return p.PDP.Decide(ctx, s, r)
 	}
 	asked := len(r.Resources)
-	all, at, err := p.sources(ctx, s, r.Resources)
+	all, at, err := p.collectSources(ctx, s, r.Resources)
 	if err != nil {
 		return Decision{}, fmt.Errorf("read the sources of summaries: %w", err)
 	}
@@ -53,11 +53,12 @@ func (p *sourced) Decide(ctx context.Context, s scope.Scope, r Request) (Decisio
 	return d, nil
 }
 
-// sources returns the resources and, behind them, all that the summaries among them were made
+// collectSources returns the resources and, behind them, all that the summaries among them were made
 // of, down to what is no summary, with the places of these by id.
-func (p *sourced) sources(ctx context.Context, s scope.Scope, resources []Resource) (all []Resource, at map[string]int, err error) {
+func (p *sourced) collectSources(ctx context.Context, s scope.Scope, resources []Resource) (all []Resource, at map[string]int, err error) {
 	const part = 500 // items read at once
-	all, at = slices.Clone(resources), map[string]int{}
+	all = slices.Clone(resources)
+	at = map[string]int{}
 	for level := resources; len(level) > 0; {
 		var ids []string
 		for i := range level {
@@ -87,7 +88,8 @@ func (p *sourced) sources(ctx context.Context, s scope.Scope, resources []Resour
 // shownWhole reports whether the verdicts on all that a summary was made of allow what the one
 // on the summary shows.
 func shownWhole(all []Resource, at map[string]int, verdicts []Verdict, summary int) bool {
-	own, seen := &verdicts[summary], map[int]bool{}
+	own := &verdicts[summary]
+	seen := map[int]bool{}
 	for open := []int{summary}; len(open) > 0; {
 		var next []int
 		for _, from := range open {

@@ -13,15 +13,15 @@ import (
 // examineEvery is how long a log that was examined is taken to be in order.
 const examineEvery = 24 * time.Hour
 
-// examine looks for damage in the logs' indexes, and then in the logs, until ctx is done or it
+// examineLogs looks for damage in the logs' indexes, and then in the logs, until ctx is done or it
 // finds some.
-func (w *Worker) examine(ctx context.Context) error {
+func (w *Worker) examineLogs(ctx context.Context) error {
 	tick := time.NewTicker(examineEvery)
 	defer tick.Stop()
 	for {
 		err := w.log.Examine(ctx)
 		if err == nil {
-			err = w.verify(ctx)
+			err = w.verifyLogs(ctx)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -39,16 +39,17 @@ func (w *Worker) examine(ctx context.Context) error {
 	}
 }
 
-// verify verifies the logs of all tenants whole. It pauses after each step for some times as long as
+// verifyLogs verifies the logs of all tenants whole. It pauses after each step for some times as long as
 // the step took, longer while requests are answered.
-func (w *Worker) verify(ctx context.Context) error {
+func (w *Worker) verifyLogs(ctx context.Context) error {
 	const (
 		idle, busy = 4, 50
 		least      = 5 * time.Millisecond // of work between two pauses
 	)
 	began := time.Now()
 	err := w.log.VerifyTenants(ctx, func(int64, int64) {
-		took, times := time.Since(began), time.Duration(idle)
+		took := time.Since(began)
+		times := time.Duration(idle)
 		if took < least {
 			return
 		}

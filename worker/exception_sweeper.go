@@ -21,7 +21,7 @@ type exceptionSweeper struct {
 	logger     *slog.Logger
 }
 
-func (w *exceptionSweeper) run(ctx context.Context) error {
+func (w *exceptionSweeper) sweepExceptions(ctx context.Context) error {
 	tenants, err := w.log.Tenants(ctx)
 	if err != nil && ctx.Err() == nil {
 		w.logger.Warn("governed exceptions are not swept at start", "error", err)

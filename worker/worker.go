@@ -118,8 +118,8 @@ type Worker struct {
 	share      follow.Share
 }
 
-// check fails for a config that lacks a part, and sets the defaults.
-func (cfg *Config) check() error {
+// checkConfig fails for a config that lacks a part, and sets the defaults.
+func (cfg *Config) checkConfig() error {
 	if cfg.Log == nil || cfg.Embedder == nil || cfg.Writer == nil || cfg.PDP == nil || cfg.Engine == nil ||
 		cfg.Stores.Items == nil || cfg.Stores.Keyword == nil || cfg.Stores.Vector == nil || cfg.Stores.Graph == nil {
 		return errors.New("worker config: log, stores, embedder, writer, policy decision point and engine are required")
@@ -153,10 +153,11 @@ func (cfg *Config) check() error {
 
 // New returns a worker over cfg; nothing runs before Run.
 func New(cfg Config) (*Worker, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.checkConfig(); err != nil {
 		return nil, err
 	}
-	p, share := cfg.Projector, follow.Share{Membership: cfg.Membership}
+	p := cfg.Projector
+	share := follow.Share{Membership: cfg.Membership}
 	w := &Worker{Projector: p, log: cfg.Log, witnesses: cfg.Witnesses, idle: cfg.TenantIdle, evict: cfg.Evict, logger: cfg.Logger, share: share}
 	reviewer := authorship.New(authorship.Config{Log: cfg.Log, PDP: cfg.PDP, Registry: cfg.Registry,
 		Loopback: cfg.Loopback, Clock: cfg.Clock})
@@ -226,17 +227,17 @@ func NewProjector(cfg Config) *projection.Projector {
 // acknowledged or left for redelivery.
 func (w *Worker) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return w.appender.Run(ctx, w.note) })
+	g.Go(func() error { return w.appender.Run(ctx, w.noteFailure) })
 	if w.share.Shared() {
 		g.Go(func() error { return w.share.NotifyGrowth(ctx, w.log) })
 	}
-	g.Go(func() error { return w.note(w.Projector.Run(ctx)) })
+	g.Go(func() error { return w.noteFailure(w.Projector.Run(ctx)) })
 	if w.relay != nil {
-		g.Go(func() error { return w.note(w.relay.Run(ctx, follow.Retry{Health: w.Projector.Health()})) })
+		g.Go(func() error { return w.noteFailure(w.relay.Run(ctx, follow.Retry{Health: w.Projector.Health()})) })
 	}
-	g.Go(func() error { return w.note(w.examine(ctx)) })
+	g.Go(func() error { return w.noteFailure(w.examineLogs(ctx)) })
 	if w.exceptions != nil {
-		g.Go(func() error { return w.exceptions.run(ctx) })
+		g.Go(func() error { return w.exceptions.sweepExceptions(ctx) })
 	}
 	if w.idle > 0 {
 		g.Go(func() error { return w.Projector.EvictIdle(ctx, w.idle, w.evict) })
@@ -245,7 +246,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		g.Go(func() error { return w.uploads.Run(ctx) })
 	}
 	if w.heads != nil {
-		g.Go(func() error { return w.note(w.eraser.Run(ctx)) })
+		g.Go(func() error { return w.noteFailure(w.eraser.Run(ctx)) })
 		g.Go(func() error { return w.heads.Run(ctx) })
 		if w.witnesses != nil {
 			g.Go(func() error { return w.witnesses.Run(ctx) })
@@ -257,10 +258,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// note keeps a follower's failure for Ready. A partition whose stream or log is not what it
+// noteFailure keeps a follower's failure for Ready. A partition whose stream or log is not what it
 // was must not take the others with it: that error is kept and logged, not returned. Any
 // other ends the worker, so that whoever runs it starts it anew.
-func (w *Worker) note(err error) error {
+func (w *Worker) noteFailure(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -67,7 +67,8 @@ func publish(ctx context.Context, dir, path, version string) (err error) {
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
-	made, kept := filepath.Join(at, version+".zip.new"), filepath.Join(at, version+".zip")
+	made := filepath.Join(at, version+".zip.new")
+	kept := filepath.Join(at, version+".zip")
 	defer os.Remove(made)
 	if err := pack(made, module.Version{Path: path, Version: version}, tree); err != nil {
 		return err
@@ -159,7 +160,8 @@ func renameImports(name string, data []byte, path string) ([]byte, error) {
 		if !ours {
 			continue
 		}
-		from, to := set.Position(spec.Path.Pos()).Offset, set.Position(spec.Path.End()).Offset
+		from := set.Position(spec.Path.Pos()).Offset
+		to := set.Position(spec.Path.End()).Offset
 		renamed = slices.Concat(renamed[:from], []byte(strconv.Quote(path+"/"+rest)), renamed[to:])
 	}
 	return format.Source(renamed)

@@ -39,8 +39,8 @@ func newConnections() *connections {
 	return &connections{unproven: linked.New(), all: map[net.Conn]*connection{}, proven: map[string]int{}}
 }
 
-// open notes a connection, in the context of its requests.
-func (l *connections) open(ctx context.Context, conn net.Conn) context.Context {
+// noteConnection notes a connection, in the context of its requests.
+func (l *connections) noteConnection(ctx context.Context, conn net.Conn) context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.unproven.Len() >= mostUnproven {
@@ -54,8 +54,8 @@ func (l *connections) open(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connected{}, c)
 }
 
-// state forgets connections that end.
-func (l *connections) state(conn net.Conn, state http.ConnState) {
+// forgetClosed forgets connections that end.
+func (l *connections) forgetClosed(conn net.Conn, state http.ConnState) {
 	if state != http.StateClosed && state != http.StateHijacked {
 		return
 	}
@@ -73,9 +73,9 @@ func (l *connections) state(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// prove notes that a valid token was sent on the connection of a request. It reports whether the
+// proveConnection notes that a valid token was sent on the connection of a request. It reports whether the
 // connection may stay when it is answered.
-func prove(ctx context.Context, fingerprint string) bool {
+func proveConnection(ctx context.Context, fingerprint string) bool {
 	c, _ := ctx.Value(connected{}).(*connection)
 	if c == nil { // of another server
 		return true
@@ -89,7 +89,8 @@ func prove(ctx context.Context, fingerprint string) bool {
 		return false
 	}
 	c.of.unproven.Remove(c.at)
-	c.at, c.fingerprint = nil, fingerprint
+	c.at = nil
+	c.fingerprint = fingerprint
 	c.of.proven[fingerprint]++
 	return true
 }

@@ -15,7 +15,7 @@ func TestConnectionsWithoutATokenAreBounded(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token := r.Header.Get("Authorization"); token != "" && !prove(r.Context(), token) {
+		if token := r.Header.Get("Authorization"); token != "" && !proveConnection(r.Context(), token) {
 			w.Header().Set("Connection", "close")
 		}
 	}))
@@ -88,9 +88,9 @@ func TestConnectionsAreForgotten(t *testing.T) {
 	for i := range 3 * mostUnproven {
 		conn, other := net.Pipe()
 		t.Cleanup(func() { _ = other.Close() })
-		ctx := l.open(t.Context(), conn)
+		ctx := l.noteConnection(t.Context(), conn)
 		if i%5 == 0 {
-			prove(ctx, string(rune('a'+i%3)))
+			proveConnection(ctx, string(rune('a'+i%3)))
 		}
 		all = append(all, conn)
 	}
@@ -98,7 +98,7 @@ func TestConnectionsAreForgotten(t *testing.T) {
 		t.Errorf("%d connections are kept", len(l.all))
 	}
 	for _, conn := range all {
-		l.state(conn, http.StateClosed)
+		l.forgetClosed(conn, http.StateClosed)
 	}
 	if len(l.all) != 0 || l.unproven.Len() != 0 || len(l.proven) != 0 {
 		t.Errorf("left: %d connections, %d without a token, %v", len(l.all), l.unproven.Len(), l.proven)

@@ -15,20 +15,20 @@ func (g *gateway) mountConsole(mux *http.ServeMux) error {
 	pages, err := console.New(console.Config{
 		Bearer: bearerOf,
 		Identify: func(ctx context.Context, token string) (console.Identity, error) {
-			who, refused := g.find(ctx, token)
+			who, refused := g.findToken(ctx, token)
 			if refused != nil {
 				return console.Identity{}, refused
 			}
-			return console.Identity{Key: who.fingerprint(), Tenant: who.Tenant, Principal: who.Principal,
+			return console.Identity{Key: who.makeFingerprint(), Tenant: who.Tenant, Principal: who.Principal,
 				Read: slices.Contains(who.Scopes, ScopeRead), Audit: slices.Contains(who.Scopes, ScopeAudit),
 				Client: func() (*emitters.Emitter, error) {
 					if !g.NC.IsConnected() {
 						return nil, emitters.ErrNotConnected
 					}
-					return g.client(who)
+					return g.obtainClient(who)
 				}}, nil
 		},
-		Begin: g.limits.begin, Secure: g.TLS, Clock: g.Clock,
+		Begin: g.limits.takePlace, Secure: g.TLS, Clock: g.Clock,
 	})
 	if err != nil {
 		return err

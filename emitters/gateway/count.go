@@ -17,14 +17,15 @@ type Answered struct {
 	NoScope   bool // the token lacks the scope of the operation
 }
 
-// counted tells Config.Answered of every request, and Config.Streams of streams that begin and end.
-func (g *gateway) counted(next http.Handler) http.Handler {
+// countRequests tells Config.Answered of every request, and Config.Streams of streams that begin and end.
+func (g *gateway) countRequests(next http.Handler) http.Handler {
 	operations := map[string]string{"GET /openapi.json": "openapi", "GET /v1/schemas/{name}": "schema", "GET /metrics": "metrics", "/mcp": "mcp"}
 	for _, r := range routes {
 		operations[r.method+" "+r.path] = r.operation
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, seen := time.Now(), &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		began := time.Now()
+		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		stream := r.Method == http.MethodGet && (r.URL.Path == "/mcp" || r.URL.Path == LedgerPath)
 		if stream && g.Streams != nil {
 			g.Streams(1)
@@ -58,7 +59,8 @@ type statusWriter struct {
 // WriteHeader notes the first final status.
 func (w *statusWriter) WriteHeader(status int) {
 	if !w.sent && status >= http.StatusOK {
-		w.status, w.sent = status, true
+		w.status = status
+		w.sent = true
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

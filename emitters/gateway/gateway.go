@@ -86,7 +86,7 @@ func New(cfg Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	g.mountMetadata(mux)
 	for _, r := range routes {
-		mux.Handle(r.method+" "+r.path, g.serve(r))
+		mux.Handle(r.method+" "+r.path, g.serveRoute(r))
 	}
 	document, err := openAPI(cfg.Version)
 	if err != nil {
@@ -105,35 +105,35 @@ func New(cfg Config) (http.Handler, error) {
 		}
 		schema, err := schemas.JSONSchema(name)
 		if err != nil {
-			refuse(w, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such schema"})
+			refuseRequest(w, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such schema"})
 			return
 		}
 		writeJSON(w, http.StatusOK, json.RawMessage(schema))
 	})
 	if cfg.Metrics != nil {
 		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-			if _, ok := g.allow(w, r, ScopeAudit); ok {
+			if _, ok := g.allowCaller(w, r, ScopeAudit); ok {
 				cfg.Metrics.ServeHTTP(w, r)
 			}
 		})
 	}
-	mux.HandleFunc("GET "+LedgerPath, g.follow)
+	mux.HandleFunc("GET "+LedgerPath, g.followLedger)
 	if err := g.mountMCP(mux); err != nil {
 		return nil, err
 	}
 	if err := g.mountConsole(mux); err != nil {
 		return nil, err
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { unknown(w, r, mux) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { answerUnknown(w, r, mux) })
 	own := http.NewCrossOriginProtection()
 	own.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "a web page of another origin may change nothing here"})
+		refuseRequest(w, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "a web page of another origin may change nothing here"})
 	}))
-	return console.Headers(g.guard(own.Handler(g.counted(mux)))), nil
+	return console.Headers(g.guardHost(own.Handler(g.countRequests(mux)))), nil
 }
 
-// unknown answers where there is no operation. Where the path has others, it lists their methods.
-func unknown(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+// answerUnknown answers where there is no operation. Where the path has others, it lists their methods.
+func answerUnknown(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
 	var has []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		other := r.Clone(r.Context())
@@ -144,7 +144,7 @@ func unknown(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
 	}
 	none := &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such operation; GET /openapi.json lists them"}
 	if len(has) == 0 {
-		refuse(w, none)
+		refuseRequest(w, none)
 		return
 	}
 	w.Header().Set("Allow", strings.Join(has, ", "))
@@ -152,13 +152,13 @@ func unknown(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
 	writeJSON(w, http.StatusMethodNotAllowed, none)
 }
 
-// guard refuses a Host that the gateway does not have, so that a web page cannot reach it by a name of its own.
-func (g *gateway) guard(next http.Handler) http.Handler {
+// guardHost refuses a Host that the gateway does not have, so that a web page cannot reach it by a name of its own.
+func (g *gateway) guardHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := HostOf(r)
 		ip := net.ParseIP(host)
 		if (ip == nil || !ip.IsLoopback()) && !slices.ContainsFunc(g.Hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
-			refuse(w, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "this gateway is not called by that host name"})
+			refuseRequest(w, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "this gateway is not called by that host name"})
 			return
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -176,38 +176,38 @@ func HostOf(r *http.Request) string {
 	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 }
 
-// serve is one route with its checks.
-func (g *gateway) serve(rt route) http.Handler {
+// serveRoute is one route with its checks.
+func (g *gateway) serveRoute(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, ok := g.allow(w, r, rt.scope)
+		who, ok := g.allowCaller(w, r, rt.scope)
 		if !ok {
 			return
 		}
-		done, err := g.limits.begin(who.fingerprint())
+		done, err := g.limits.takePlace(who.makeFingerprint())
 		if err != nil {
-			refuse(w, err)
+			refuseRequest(w, err)
 			return
 		}
 		defer done()
 		if !g.NC.IsConnected() {
-			refuse(w, emitters.ErrNotConnected) // the client tries again
+			refuseRequest(w, emitters.ErrNotConnected) // the client tries again
 			return
 		}
-		client, err := g.client(who)
+		client, err := g.obtainClient(who)
 		if err != nil {
-			refuse(w, err)
+			refuseRequest(w, err)
 			return
 		}
 		body, err := readBody(w, r)
 		if err != nil {
-			refuse(w, err)
+			refuseRequest(w, err)
 			return
 		}
 		ctx, cancel := context.WithTimeout(propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header)), deadline)
 		defer cancel()
 		reply, err := rt.serve(ctx, client, r, body)
 		if err != nil {
-			refuse(w, err)
+			refuseRequest(w, err)
 			return
 		}
 		if result, ok := reply.(schemas.ContextResult); ok && strings.HasPrefix(r.Header.Get("Accept"), "text/plain") {
@@ -219,19 +219,19 @@ func (g *gateway) serve(rt route) http.Handler {
 	})
 }
 
-// client returns the client that speaks for a token, one for all its requests.
-func (g *gateway) client(who Token) (*emitters.Emitter, error) {
+// obtainClient returns the client that speaks for a token, one for all its requests.
+func (g *gateway) obtainClient(who Token) (*emitters.Emitter, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if c, ok := g.clients.Get(who.fingerprint()); ok {
+	if c, ok := g.clients.Get(who.makeFingerprint()); ok {
 		return c, nil
 	}
 	c, err := emitters.New(g.NC, emitters.Config{Tenant: who.Tenant, Agent: who.Principal, Labels: g.Labels,
-		Clearance: cmp.Or(who.Clearance, "public"), Roles: who.claims(), Sandbox: true})
+		Clearance: cmp.Or(who.Clearance, "public"), Roles: who.listClaimedRoles(), Sandbox: true})
 	if err != nil {
 		return nil, err
 	}
-	g.clients.Add(who.fingerprint(), c)
+	g.clients.Add(who.makeFingerprint(), c)
 	return c, nil
 }
 
@@ -253,8 +253,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// refuse answers with an error of the contract.
-func refuse(w http.ResponseWriter, err error) {
+// refuseRequest answers with an error of the contract.
+func refuseRequest(w http.ResponseWriter, err error) {
 	known := emitters.Refusal(err)
 	status := known.Code.HTTPStatus()
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
@@ -266,7 +266,8 @@ func refuse(w http.ResponseWriter, err error) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		status, raw = http.StatusInternalServerError, []byte(`{"code":"storage_error","message":"the reply could not be encoded"}`)
+		status = http.StatusInternalServerError
+		raw = []byte(`{"code":"storage_error","message":"the reply could not be encoded"}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

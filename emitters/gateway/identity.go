@@ -27,9 +27,9 @@ func bearerOf(r *http.Request) (string, bool) {
 	return fields[1], true
 }
 
-// find returns the entry of a token: that of the file or, of a JSON Web Token, one made of its claims.
+// findToken returns the entry of a token: that of the file or, of a JSON Web Token, one made of its claims.
 // Tokens with equal claims have equal entries.
-func (g *gateway) find(ctx context.Context, secret string) (Token, *schemas.Error) {
+func (g *gateway) findToken(ctx context.Context, secret string) (Token, *schemas.Error) {
 	if who, ok := g.Tokens.Find(secret, g.Clock()); ok {
 		return who, nil
 	}
@@ -54,44 +54,45 @@ func (g *gateway) find(ctx context.Context, secret string) (Token, *schemas.Erro
 	return who, nil
 }
 
-// identify returns who calls, or answers for the request.
-func (g *gateway) identify(w http.ResponseWriter, r *http.Request) (who Token, found bool) {
+// identifyCaller returns who calls, or answers for the request.
+func (g *gateway) identifyCaller(w http.ResponseWriter, r *http.Request) (who Token, found bool) {
 	secret, sent := bearerOf(r)
 	w.Header().Set("Connection", "close") // unless the token is good
 	if !sent {
-		g.challenge(w, "", "")
-		refuse(w, &schemas.Error{Code: schemas.CodeUnauthenticated, Message: "send a token: Authorization: Bearer …"})
+		g.challengeCaller(w, "", "")
+		refuseRequest(w, &schemas.Error{Code: schemas.CodeUnauthenticated, Message: "send a token: Authorization: Bearer …"})
 		return who, false
 	}
-	who, err := g.find(r.Context(), secret)
+	who, err := g.findToken(r.Context(), secret)
 	if err == nil {
-		if prove(r.Context(), who.fingerprint()) {
+		if proveConnection(r.Context(), who.makeFingerprint()) {
 			w.Header().Del("Connection")
 		}
 		return who, true
 	}
 	if err.Code == schemas.CodeUnauthenticated {
-		g.challenge(w, "invalid_token", "")
+		g.challengeCaller(w, "invalid_token", "")
 	}
-	refuse(w, err)
+	refuseRequest(w, err)
 	return who, false
 }
 
-// allow returns who calls when the token has a scope, or answers for the request.
-func (g *gateway) allow(w http.ResponseWriter, r *http.Request, scope string) (who Token, ok bool) {
-	if who, ok = g.identify(w, r); !ok {
+// allowCaller returns who calls when the token has a scope, or answers for the request.
+func (g *gateway) allowCaller(w http.ResponseWriter, r *http.Request, scope string) (who Token, ok bool) {
+	who, ok = g.identifyCaller(w, r)
+	if !ok {
 		return who, false
 	}
 	if !slices.Contains(who.Scopes, scope) {
-		g.challenge(w, "insufficient_scope", scope)
-		refuse(w, &schemas.Error{Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope " + scope})
+		g.challengeCaller(w, "insufficient_scope", scope)
+		refuseRequest(w, &schemas.Error{Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope " + scope})
 		return who, false
 	}
 	return who, true
 }
 
-// challenge says what a request lacks, as RFC 6750 and RFC 9728 have it.
-func (g *gateway) challenge(w http.ResponseWriter, code, scope string) {
+// challengeCaller says what a request lacks, as RFC 6750 and RFC 9728 have it.
+func (g *gateway) challengeCaller(w http.ResponseWriter, code, scope string) {
 	say := `Bearer realm="satchel"`
 	for _, one := range [][2]string{{"error", code}, {"scope", scope}, {"resource_metadata", g.metadata}} {
 		if one[1] != "" {

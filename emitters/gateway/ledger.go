@@ -37,13 +37,14 @@ type ending struct{}
 // Server returns a server of h with the limits that a listener needs: on connections without a
 // token, too. Shutdown ends its streams.
 func Server(h http.Handler) *http.Server {
-	over, all := make(chan struct{}), newConnections()
+	over := make(chan struct{})
+	all := newConnections()
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
-		ConnState:      all.state,
+		ConnState:      all.forgetClosed,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return all.open(context.WithValue(ctx, ending{}, over), conn)
+			return all.noteConnection(context.WithValue(ctx, ending{}, over), conn)
 		},
 	}
 	s.RegisterOnShutdown(sync.OnceFunc(func() { close(over) }))
@@ -67,56 +68,56 @@ func untilShutdown(w http.ResponseWriter, r *http.Request) (*http.Request, conte
 	return r.WithContext(ctx), func() { cancel(); watching.Wait() }
 }
 
-// follow serves the ledger of the token's tenant as events (text/event-stream), as it grows. Policy
+// followLedger serves the ledger of the token's tenant as events (text/event-stream), as it grows. Policy
 // decides at each read on the kinds, and a token that holds no longer ends the stream.
-func (g *gateway) follow(w http.ResponseWriter, r *http.Request) {
-	who, ok := g.allow(w, r, ScopeAudit)
+func (g *gateway) followLedger(w http.ResponseWriter, r *http.Request) {
+	who, ok := g.allowCaller(w, r, ScopeAudit)
 	if !ok {
 		return
 	}
-	done, err := g.streams.begin(who.fingerprint())
+	done, err := g.streams.takePlace(who.makeFingerprint())
 	if err != nil {
-		refuse(w, err)
+		refuseRequest(w, err)
 		return
 	}
 	defer done()
 	if !g.NC.IsConnected() {
-		refuse(w, emitters.ErrNotConnected)
+		refuseRequest(w, emitters.ErrNotConnected)
 		return
 	}
-	client, err := g.client(who)
+	client, err := g.obtainClient(who)
 	if err != nil {
-		refuse(w, err)
+		refuseRequest(w, err)
 		return
 	}
 	f, err := feedOf(r, client)
 	if err != nil {
-		refuse(w, err)
+		refuseRequest(w, err)
 		return
 	}
-	rung, leave, err := g.bells.hear(g.NC, who.Tenant)
+	rung, leave, err := g.bells.hearBell(g.NC, who.Tenant)
 	if err != nil {
-		refuse(w, err)
+		refuseRequest(w, err)
 		return
 	}
 	defer leave()
 	r, cancel := untilShutdown(w, r)
 	defer cancel()
 	f.w, f.out = w, http.NewResponseController(w)
-	f.still, f.asked = func() error { return g.still(r, who) }, time.Now()
-	if err := f.serve(r.Context(), rung); err != nil && !errors.Is(err, errLeft) {
-		f.fail(err)
+	f.still, f.asked = func() error { return g.checkTokenUnchanged(r, who) }, time.Now()
+	if err := f.serveEntries(r.Context(), rung); err != nil && !errors.Is(err, errLeft) {
+		f.reportFailure(err)
 	}
 }
 
-// still reports why the token of a request is not what it was.
-func (g *gateway) still(r *http.Request, who Token) error {
+// checkTokenUnchanged reports why the token of a request is not what it was.
+func (g *gateway) checkTokenUnchanged(r *http.Request, who Token) error {
 	secret, _ := bearerOf(r)
-	now, err := g.find(r.Context(), secret)
+	now, err := g.findToken(r.Context(), secret)
 	switch {
 	case err != nil:
 		return err
-	case now.fingerprint() != who.fingerprint():
+	case now.makeFingerprint() != who.makeFingerprint():
 		return &schemas.Error{Code: schemas.CodeUnauthenticated, Message: "the token was changed"}
 	}
 	return nil
@@ -142,7 +143,8 @@ type feed struct {
 // feedOf reads where a stream begins: behind the event that the client had last, or behind after, or
 // now.
 func feedOf(r *http.Request, client *emitters.Emitter) (*feed, error) {
-	f, from := &feed{client: client}, r.Header.Get("Last-Event-ID")
+	f := &feed{client: client}
+	from := r.Header.Get("Last-Event-ID")
 	for name, values := range r.URL.Query() {
 		switch name {
 		case "after":
@@ -151,12 +153,12 @@ func feedOf(r *http.Request, client *emitters.Emitter) (*feed, error) {
 			for _, v := range values {
 				kind := schemas.LedgerKind(v)
 				if !slices.Contains(schemas.LedgerKinds(), kind) {
-					return nil, wrong("/kind", fmt.Sprintf("the kinds are %v", schemas.LedgerKinds()))
+					return nil, newFieldError("/kind", fmt.Sprintf("the kinds are %v", schemas.LedgerKinds()))
 				}
 				f.kinds = append(f.kinds, kind)
 			}
 		default:
-			return nil, wrong("/"+name, "there is no such parameter: after and kind are known")
+			return nil, newFieldError("/"+name, "there is no such parameter: after and kind are known")
 		}
 	}
 	if from == "" {
@@ -166,28 +168,28 @@ func feedOf(r *http.Request, client *emitters.Emitter) (*feed, error) {
 	}
 	at, err := strconv.ParseInt(from, 10, 64)
 	if err != nil || at < 0 {
-		return nil, wrong("/after", "after, or Last-Event-ID, must be a log position")
+		return nil, newFieldError("/after", "after, or Last-Event-ID, must be a log position")
 	}
 	status, err := client.Status(r.Context())
 	if err == nil && at > status.Size {
-		err = wrong("/after", fmt.Sprintf("the log ends at position %d; it was restored, or the position is of another tenant", status.Size))
+		err = newFieldError("/after", fmt.Sprintf("the log ends at position %d; it was restored, or the position is of another tenant", status.Size))
 	}
 	f.at = at
 	return f, err
 }
 
-func wrong(field, why string) error {
+func newFieldError(field, why string) error {
 	return &schemas.Error{Code: schemas.CodeValidation, Field: field, Message: why}
 }
 
-// serve sends entries until the client leaves, the server is shut down, or something fails.
-func (f *feed) serve(ctx context.Context, rung func() <-chan struct{}) error {
+// serveEntries sends entries until the client leaves, the server is shut down, or something fails.
+func (f *feed) serveEntries(ctx context.Context, rung func() <-chan struct{}) error {
 	for {
 		next := rung() // before the log is read, so that nothing is missed
-		if err := f.send(ctx); err != nil {
+		if err := f.sendNewEntries(ctx); err != nil {
 			return err
 		}
-		if time.Since(f.sent) >= heartbeat && !f.write(": nothing new\n\n") {
+		if time.Since(f.sent) >= heartbeat && !f.writeText(": nothing new\n\n") {
 			return errLeft
 		}
 		select {
@@ -201,14 +203,14 @@ func (f *feed) serve(ctx context.Context, rung func() <-chan struct{}) error {
 			case <-time.After(gather):
 			}
 		}
-		if err := f.check(); err != nil {
+		if err := f.recheckToken(); err != nil {
 			return err
 		}
 	}
 }
 
-// check asks whether the token still holds, at most every lookAgain.
-func (f *feed) check() error {
+// recheckToken asks whether the token still holds, at most every lookAgain.
+func (f *feed) recheckToken() error {
 	if time.Since(f.asked) < lookAgain {
 		return nil
 	}
@@ -216,46 +218,47 @@ func (f *feed) check() error {
 	return f.still()
 }
 
-// send sends what the log has that was not sent.
-func (f *feed) send(ctx context.Context) error {
+// sendNewEntries sends what the log has that was not sent.
+func (f *feed) sendNewEntries(ctx context.Context) error {
 	if f.at == 0 { // nothing stands before the first entry that after could name
 		status, err := f.client.Status(ctx)
 		if err != nil {
-			return gone(ctx, err)
+			return ignoreIfGone(ctx, err)
 		}
 		if status.Size > 0 {
-			if _, err = f.page(ctx, schemas.EntriesRequest{Kinds: f.kinds, Before: 2, Limit: 1}); err != nil {
-				return gone(ctx, err)
+			if _, err = f.sendPage(ctx, schemas.EntriesRequest{Kinds: f.kinds, Before: 2, Limit: 1}); err != nil {
+				return ignoreIfGone(ctx, err)
 			}
 			f.at = 1
 		}
 	}
 	for more := f.at > 0; more; {
-		if err := f.check(); err != nil {
+		if err := f.recheckToken(); err != nil {
 			return err
 		}
-		next, err := f.page(ctx, schemas.EntriesRequest{Kinds: f.kinds, After: f.at, Limit: pageOfFeed})
+		next, err := f.sendPage(ctx, schemas.EntriesRequest{Kinds: f.kinds, After: f.at, Limit: pageOfFeed})
 		if err != nil {
-			return gone(ctx, err)
+			return ignoreIfGone(ctx, err)
 		}
-		more, f.at = next > 0, max(f.at, next)
+		more = next > 0
+		f.at = max(f.at, next)
 	}
 	if f.sent.IsZero() {
-		f.begin()
+		f.sendHeader()
 	}
 	return nil
 }
 
-// gone is an error, but none for a client that left.
-func gone(ctx context.Context, err error) error {
+// ignoreIfGone is an error, but none for a client that left.
+func ignoreIfGone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// page sends a page of entries, and returns the position after which there are more.
-func (f *feed) page(ctx context.Context, req schemas.EntriesRequest) (next int64, err error) {
+// sendPage sends a page of entries, and returns the position after which there are more.
+func (f *feed) sendPage(ctx context.Context, req schemas.EntriesRequest) (next int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	reply, err := f.client.Entries(ctx, req)
@@ -263,34 +266,34 @@ func (f *feed) page(ctx context.Context, req schemas.EntriesRequest) (next int64
 		return 0, err
 	}
 	if f.sent.IsZero() {
-		f.begin()
+		f.sendHeader()
 	}
 	for i := range reply.Entries {
 		raw, err := json.Marshal(reply.Entries[i])
 		if err != nil {
 			return 0, fmt.Errorf("encode entry: %w", err)
 		}
-		if err := f.check(); err != nil {
+		if err := f.recheckToken(); err != nil {
 			return 0, err
 		}
 		f.at = reply.Entries[i].Position
-		if !f.write(fmt.Sprintf("id: %d\ndata: %s\n\n", f.at, raw)) {
+		if !f.writeText(fmt.Sprintf("id: %d\ndata: %s\n\n", f.at, raw)) {
 			return 0, errLeft
 		}
 	}
 	return reply.Next, nil
 }
 
-// begin sends the header.
-func (f *feed) begin() {
+// sendHeader sends the header.
+func (f *feed) sendHeader() {
 	f.w.Header().Set("Content-Type", "text/event-stream")
 	f.w.Header().Set("X-Accel-Buffering", "no") // of a proxy in front
 	f.w.WriteHeader(http.StatusOK)
-	f.write("retry: 2000\n\n")
+	f.writeText("retry: 2000\n\n")
 }
 
-// write sends a text at once. It reports whether the client still takes it.
-func (f *feed) write(text string) bool {
+// writeText sends a text at once. It reports whether the client still takes it.
+func (f *feed) writeText(text string) bool {
 	_ = f.out.SetWriteDeadline(time.Now().Add(writeIn)) // a writer that cannot has no deadline
 	_, err := f.w.Write([]byte(text))
 	if err = errors.Join(err, f.out.Flush()); err == nil {
@@ -299,14 +302,14 @@ func (f *feed) write(text string) bool {
 	return err == nil
 }
 
-// fail tells the client why the stream ends.
-func (f *feed) fail(err error) {
+// reportFailure tells the client why the stream ends.
+func (f *feed) reportFailure(err error) {
 	if f.sent.IsZero() {
-		refuse(f.w, err)
+		refuseRequest(f.w, err)
 		return
 	}
 	if raw, err := json.Marshal(emitters.Refusal(err)); err == nil {
-		f.write(fmt.Sprintf("event: error\ndata: %s\n\n", raw))
+		f.writeText(fmt.Sprintf("event: error\ndata: %s\n\n", raw))
 	}
 }
 
@@ -322,8 +325,8 @@ type bell struct {
 	rung    chan struct{} // is closed when it rings, and replaced
 }
 
-// hear returns a function for the next ring, and one to leave. Nothing of a message is read.
-func (b *bells) hear(nc *nats.Conn, tenant string) (rung func() <-chan struct{}, leave func(), err error) {
+// hearBell returns a function for the next ring, and one to leave. Nothing of a message is read.
+func (b *bells) hearBell(nc *nats.Conn, tenant string) (rung func() <-chan struct{}, leave func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	one := b.of[tenant]
@@ -353,7 +356,8 @@ func (b *bells) hear(nc *nats.Conn, tenant string) (rung func() <-chan struct{},
 	return rung, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if one.streams--; one.streams == 0 {
+		one.streams--
+		if one.streams == 0 {
 			_ = one.sub.Unsubscribe() // the connection is gone
 			delete(b.of, tenant)
 		}

@@ -10,7 +10,7 @@ import (
 func TestAStreamThatCatchesUpLooksAtItsToken(t *testing.T) {
 	revoked := errors.New("revoked")
 	f := &feed{at: 1, still: func() error { return revoked }, asked: time.Now().Add(-lookAgain)}
-	if err := f.send(t.Context()); !errors.Is(err, revoked) {
+	if err := f.sendNewEntries(t.Context()); !errors.Is(err, revoked) {
 		t.Errorf("it goes on with %v", err)
 	}
 }

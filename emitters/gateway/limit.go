@@ -22,8 +22,8 @@ type limits struct {
 
 func newLimits(most int) *limits { return &limits{most: most, inFlight: map[string]int{}} }
 
-// begin takes a place for a request, which done gives back.
-func (l *limits) begin(fingerprint string) (done func(), err error) {
+// takePlace takes a place for a request, which done gives back.
+func (l *limits) takePlace(fingerprint string) (done func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.inFlight[fingerprint] >= l.most {
@@ -33,7 +33,8 @@ func (l *limits) begin(fingerprint string) (done func(), err error) {
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.inFlight[fingerprint]--; l.inFlight[fingerprint] == 0 {
+		l.inFlight[fingerprint]--
+		if l.inFlight[fingerprint] == 0 {
 			delete(l.inFlight, fingerprint)
 		}
 	}, nil

@@ -21,8 +21,8 @@ import (
 // caller is the key of the caller's identity in a TokenInfo.
 const caller = "satchel"
 
-// stateless reports whether a request is of the revision that has no sessions.
-func stateless(r *http.Request) bool {
+// isStateless reports whether a request is of the revision that has no sessions.
+func isStateless(r *http.Request) bool {
 	return r.Header.Get("Mcp-Session-Id") == "" && r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28"
 }
 
@@ -47,21 +47,21 @@ func (g *gateway) mountMCP(mux *http.ServeMux) error {
 		who := info.Extra[caller].(Token)
 		mu.Lock()
 		defer mu.Unlock()
-		if s, ok := servers.Get(who.fingerprint()); ok {
-			if !stateless(r) && r.Header.Get("Mcp-Session-Id") == "" && sessionsOf(s) >= mostSessions {
+		if s, ok := servers.Get(who.makeFingerprint()); ok {
+			if !isStateless(r) && r.Header.Get("Mcp-Session-Id") == "" && sessionsOf(s) >= mostSessions {
 				return nil
 			}
 			return s
 		}
 		s, err := mcp.New(mcp.Config{
-			Client: func(context.Context) (*emitters.Emitter, error) { return g.client(who) },
+			Client: func(context.Context) (*emitters.Emitter, error) { return g.obtainClient(who) },
 			Tenant: who.Tenant, Principal: who.Principal, Scopes: info.Scopes,
 			Version: g.Version, Key: g.Key, Clock: g.Clock,
 		})
 		if err != nil {
 			return nil
 		}
-		servers.Add(who.fingerprint(), s)
+		servers.Add(who.makeFingerprint(), s)
 		return s
 	}
 	// The SDK learns who calls from its own check, which takes what identify found.
@@ -70,33 +70,33 @@ func (g *gateway) mountMCP(mux *http.ServeMux) error {
 		if !ok {
 			return nil, auth.ErrInvalidToken
 		}
-		return &auth.TokenInfo{Scopes: append([]string{}, who.Scopes...), UserID: who.fingerprint(), Expiration: time.Now().Add(time.Hour), Extra: map[string]any{caller: who}}, nil
+		return &auth.TokenInfo{Scopes: append([]string{}, who.Scopes...), UserID: who.makeFingerprint(), Expiration: time.Now().Add(time.Hour), Extra: map[string]any{caller: who}}, nil
 	}
 	// The revision of 2026-07-28 has no sessions, those before it do.
 	single := sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{Stateless: true, MaxRequestBodyBytes: maxBody})
 	sessions := sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{SessionTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody})
 	serve := auth.RequireBearerToken(known, nil)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if stateless(r) {
+		if isStateless(r) {
 			single.ServeHTTP(w, r)
 			return
 		}
 		sessions.ServeHTTP(w, r)
 	}))
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
-		who, ok := g.identify(w, r)
+		who, ok := g.identifyCaller(w, r)
 		if !ok {
 			return
 		}
 		if r.Method == http.MethodPost { // a stream of events stays as long as its session
-			done, err := g.limits.begin(who.fingerprint())
+			done, err := g.limits.takePlace(who.makeFingerprint())
 			if err != nil {
-				refuse(w, err)
+				refuseRequest(w, err)
 				return
 			}
 			defer done()
 			body, err := readBody(w, r)
 			if err != nil {
-				refuse(w, err)
+				refuseRequest(w, err)
 				return
 			}
 			if refused := refuseMCP(body); refused != nil {

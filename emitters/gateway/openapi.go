@@ -15,8 +15,8 @@ import (
 
 type object = map[string]any
 
-// ref is a schema that the gateway serves, or a part of it: "receipt", "items-request#/properties/limit".
-func ref(name string) object { return object{"$ref": "/v1/schemas/" + name} }
+// makeSchemaReference is a schema that the gateway serves, or a part of it: "receipt", "items-request#/properties/limit".
+func makeSchemaReference(name string) object { return object{"$ref": "/v1/schemas/" + name} }
 
 func orEmpty(pattern string) object { return object{"type": "string", "pattern": "^$|" + pattern} }
 
@@ -27,7 +27,7 @@ const (
 
 // pathParameters are the schemas of the segments of paths.
 var pathParameters = object{
-	"id": ref("explain-request#/properties/pack_id"), "item": ref("explain-request#/properties/item_id"),
+	"id": makeSchemaReference("explain-request#/properties/pack_id"), "item": makeSchemaReference("explain-request#/properties/item_id"),
 }
 
 // parameter is what may stand in a query or in a header.
@@ -36,8 +36,8 @@ type parameter struct {
 	schema                object
 }
 
-// parameters are those of the operations, but for their paths.
-func parameters(operation string) []parameter {
+// listParameters are those of the operations, but for their paths.
+func listParameters(operation string) []parameter {
 	switch operation {
 	case "remember":
 		return []parameter{
@@ -50,7 +50,7 @@ func parameters(operation string) []parameter {
 		var all []parameter
 		for name, member := range map[string]string{"session": "session", "label": "labels", "kind": "kinds",
 			"limit": "limit", "after": "after", "purpose": "purpose"} {
-			all = append(all, parameter{"query", name, "", ref("items-request#/properties/" + member)})
+			all = append(all, parameter{"query", name, "", makeSchemaReference("items-request#/properties/" + member)})
 		}
 		slices.SortFunc(all, func(a, b parameter) int { return strings.Compare(a.name, b.name) })
 		return all
@@ -59,7 +59,7 @@ func parameters(operation string) []parameter {
 		return []parameter{
 			{"query", "after", "position in the log behind which the stream begins; default its end", position},
 			{"query", "kind", "kinds of entries; default all",
-				object{"type": "array", "items": ref("ledger-reference#/properties/kind")}},
+				object{"type": "array", "items": makeSchemaReference("ledger-reference#/properties/kind")}},
 			{"header", "Last-Event-ID", "the position that the client had last; it stands for after", position},
 		}
 	}
@@ -73,19 +73,19 @@ func requestBody(r route) object {
 	}
 	switch r.operation {
 	case "recover":
-		ids := object{"allOf": []any{ref("recover-request#/properties/item_ids")}, "minItems": 1}
+		ids := object{"allOf": []any{makeSchemaReference("recover-request#/properties/item_ids")}, "minItems": 1}
 		return closed(object{"item_ids": ids}, "item_ids")
 	case "correct":
 		given := func(name string) object {
 			return object{"required": []string{name}, "properties": object{name: object{"minLength": 1}}}
 		}
 		body := closed(object{"text": orEmpty(notBlank), "by": orEmpty(idPattern),
-			"reason": ref("memory-superseded#/properties/reason")}, []string{}...)
+			"reason": makeSchemaReference("memory-superseded#/properties/reason")}, []string{}...)
 		body["oneOf"] = []any{given("text"), given("by")}
 		return body
 	case "forget":
-		body := closed(object{"items": ref("memory-erased#/properties/items"),
-			"reason": ref("memory-erased#/properties/reason"), "dry_run": object{"type": "boolean"},
+		body := closed(object{"items": makeSchemaReference("memory-erased#/properties/items"),
+			"reason": makeSchemaReference("memory-erased#/properties/reason"), "dry_run": object{"type": "boolean"},
 			"erasure": object{"type": "string", "pattern": idPattern, "description": "Instead of items: the id of an erasure that is under way, to wait for"}}, []string{}...)
 		body["oneOf"] = []any{object{"required": []string{"items"}}, object{"required": []string{"erasure"}}}
 		return body
@@ -93,7 +93,7 @@ func requestBody(r route) object {
 	if r.request == "" {
 		return nil
 	}
-	return ref(r.request)
+	return makeSchemaReference(r.request)
 }
 
 // examples are bodies, by operation.
@@ -106,8 +106,8 @@ var examples = map[string]json.RawMessage{
 	"forget":   json.RawMessage(`{"items":["build"],"reason":"asked for","dry_run":true}`),
 }
 
-// links say which operations take an id of a reply.
-func links(operation string) object {
+// listLinks say which operations take an id of a reply.
+func listLinks(operation string) object {
 	to := func(where string, operations ...string) object {
 		all := object{}
 		for _, name := range operations {
@@ -127,9 +127,9 @@ func links(operation string) object {
 // replySchema is the schema of an operation's reply.
 func (r route) replySchema() object {
 	if r.operation == "forget" {
-		return object{"anyOf": []any{ref("memory-erased#/$defs/ErasureReceipt"), ref("plan-reply")}}
+		return object{"anyOf": []any{makeSchemaReference("memory-erased#/$defs/ErasureReceipt"), makeSchemaReference("plan-reply")}}
 	}
-	return ref(r.reply)
+	return makeSchemaReference(r.reply)
 }
 
 // newItemSchema is the schema of a body of remember: that of an item of which the gateway fills in the rest.
@@ -166,8 +166,8 @@ func newItemSchema() (json.RawMessage, error) {
 	return json.Marshal(whole)
 }
 
-// statuses are the refusals of an operation, beside those that any has.
-func statuses(r route) []int {
+// listStatuses are the refusals of an operation, beside those that any has.
+func listStatuses(r route) []int {
 	all := []int{400, 401, 403, 429, 431, 500, 503, 504}
 	if r.method != http.MethodGet {
 		all = append(all, 413)
@@ -186,11 +186,11 @@ func statuses(r route) []int {
 
 var segment = regexp.MustCompile(`\{(\w+)\}`)
 
-// describe is a route as an operation of OpenAPI, whose answer is content.
-func describe(r route, content object) object {
-	responses := object{"200": object{"description": "done", "content": content, "links": links(r.operation)}}
-	for _, status := range statuses(r) {
-		refused := object{"application/json": object{"schema": ref("error")}}
+// describeRoute is a route as an operation of OpenAPI, whose answer is content.
+func describeRoute(r route, content object) object {
+	responses := object{"200": object{"description": "done", "content": content, "links": listLinks(r.operation)}}
+	for _, status := range listStatuses(r) {
+		refused := object{"application/json": object{"schema": makeSchemaReference("error")}}
 		if status == http.StatusRequestHeaderFieldsTooLarge { // the server answers itself
 			refused = object{"text/plain": object{"schema": object{"type": "string"}}}
 		}
@@ -202,7 +202,7 @@ func describe(r route, content object) object {
 	for _, s := range segment.FindAllStringSubmatch(r.path, -1) {
 		all = append(all, object{"in": "path", "name": s[1], "required": true, "schema": pathParameters[s[1]]})
 	}
-	for _, p := range parameters(r.operation) {
+	for _, p := range listParameters(r.operation) {
 		one := object{"in": p.in, "name": p.name, "schema": p.schema}
 		if p.description != "" {
 			one["description"] = p.description
@@ -232,11 +232,11 @@ func openAPI(version string) (json.RawMessage, error) {
 		if paths[r.path] == nil {
 			paths[r.path] = object{}
 		}
-		paths[r.path][strings.ToLower(r.method)] = describe(r, content)
+		paths[r.path][strings.ToLower(r.method)] = describeRoute(r, content)
 	}
 	follow := route{operation: "ledger", method: http.MethodGet, path: LedgerPath, scope: ScopeAudit,
 		summary: followSummary}
-	paths[LedgerPath] = object{"get": describe(follow, object{"text/event-stream": object{"schema": object{"type": "string"}}})}
+	paths[LedgerPath] = object{"get": describeRoute(follow, object{"text/event-stream": object{"schema": object{"type": "string"}}})}
 	return json.Marshal(object{
 		"openapi": "3.1.0", "info": object{"title": "Satchel", "version": version}, "paths": paths,
 		"components": object{"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}}},

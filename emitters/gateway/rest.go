@@ -21,21 +21,21 @@ type route struct {
 
 // routes is the table that the mux and the OpenAPI document are made of.
 var routes = []route{
-	{"remember", "POST", "/v1/memories", ScopeWrite, "new-item", "receipt", "Store an item. Idempotency-Key is the event's id; wait is accepted, logged, indexed or proved.", remember},
-	{"items", "GET", "/v1/memories", ScopeRead, "", "items-reply", "List items, newest first: by session, label and kind, each as often as wanted; limit, and after, the next of an earlier page.", list},
-	{"item", "GET", "/v1/memories/{id}", ScopeRead, "", "items-reply", "Return one item.", item},
-	{"context", "POST", "/v1/context", ScopeRead, "context-request", "context-result", "Ask for a context pack. Accept: text/plain returns the text alone.", ask},
-	{"search", "POST", "/v1/search", ScopeRead, "search-request", "search-reply", "Find items, best first.", search},
-	{"pack", "GET", "/v1/packs/{id}", ScopeRead, "", "context-result", "Return an earlier result as it was shown.", pack},
-	{"explain", "GET", "/v1/packs/{id}/items/{item}", ScopeRead, "", "explain-reply", "Say why an item is, or is not, in a pack.", explain},
-	{"recover", "POST", "/v1/packs/{id}/recover", ScopeRead, "recover-request", "recover-reply", "Return items whole that a pack left out. The body has item_ids.", restore},
-	{"correct", "POST", "/v1/memories/{id}/correct", ScopeWrite, "", "receipt", "Replace an item by text, or by another item.", correct},
-	{"forget", "POST", "/v1/forget", ScopeErase, "", "memory-erased", "Erase items for good. The reply is the erasure receipt; with dry_run it says what would go, and nothing is erased.", forget},
-	{"status", "GET", "/v1/status", ScopeRead, "", "status-reply", "Return the size of the log, and up to which position each index has everything.", state},
-	{"head", "GET", "/v1/log/head", ScopeRead, "", "head-reply", "Return the signed head of the tenant's log.", head},
+	{"remember", "POST", "/v1/memories", ScopeWrite, "new-item", "receipt", "Store an item. Idempotency-Key is the event's id; wait is accepted, logged, indexed or proved.", rememberItem},
+	{"items", "GET", "/v1/memories", ScopeRead, "", "items-reply", "List items, newest first: by session, label and kind, each as often as wanted; limit, and after, the next of an earlier page.", listItems},
+	{"item", "GET", "/v1/memories/{id}", ScopeRead, "", "items-reply", "Return one item.", readItem},
+	{"context", "POST", "/v1/context", ScopeRead, "context-request", "context-result", "Ask for a context pack. Accept: text/plain returns the text alone.", askContext},
+	{"search", "POST", "/v1/search", ScopeRead, "search-request", "search-reply", "Find items, best first.", searchItems},
+	{"pack", "GET", "/v1/packs/{id}", ScopeRead, "", "context-result", "Return an earlier result as it was shown.", readPack},
+	{"explain", "GET", "/v1/packs/{id}/items/{item}", ScopeRead, "", "explain-reply", "Say why an item is, or is not, in a pack.", explainItem},
+	{"recover", "POST", "/v1/packs/{id}/recover", ScopeRead, "recover-request", "recover-reply", "Return items whole that a pack left out. The body has item_ids.", restoreItems},
+	{"correct", "POST", "/v1/memories/{id}/correct", ScopeWrite, "", "receipt", "Replace an item by text, or by another item.", correctItem},
+	{"forget", "POST", "/v1/forget", ScopeErase, "", "memory-erased", "Erase items for good. The reply is the erasure receipt; with dry_run it says what would go, and nothing is erased.", forgetItems},
+	{"status", "GET", "/v1/status", ScopeRead, "", "status-reply", "Return the size of the log, and up to which position each index has everything.", readState},
+	{"head", "GET", "/v1/log/head", ScopeRead, "", "head-reply", "Return the signed head of the tenant's log.", readHead},
 }
 
-func remember(ctx context.Context, c *emitters.Emitter, r *http.Request, body []byte) (any, error) {
+func rememberItem(ctx context.Context, c *emitters.Emitter, r *http.Request, body []byte) (any, error) {
 	read, err := decodeBody(body, schemas.Decode[newItem])
 	if err != nil {
 		return nil, err
@@ -61,16 +61,17 @@ type written struct {
 	schemas.Receipt
 }
 
-func ask(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []byte) (any, error) {
+func askContext(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []byte) (any, error) {
 	req, err := decodeBody(body, schemas.DecodeContextRequest)
 	if err != nil {
 		return nil, err
 	}
-	req.Meta.From, req.Payload.Tenant = nil, "" // they are the token's
+	req.Meta.From = nil
+	req.Payload.Tenant = "" // they are the token's
 	return c.Ask(ctx, req)
 }
 
-func search(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []byte) (any, error) {
+func searchItems(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []byte) (any, error) {
 	req, err := decodeBody(body, schemas.Decode[schemas.SearchRequest])
 	if err != nil {
 		return nil, err
@@ -79,8 +80,9 @@ func search(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []by
 	return c.Search(ctx, req)
 }
 
-func list(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (any, error) {
-	asked, req := r.URL.Query(), schemas.ItemsRequest{}
+func listItems(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (any, error) {
+	asked := r.URL.Query()
+	req := schemas.ItemsRequest{}
 	for name, values := range asked {
 		switch name {
 		case "session":
@@ -108,11 +110,11 @@ func list(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (
 	return c.Items(ctx, req)
 }
 
-func state(ctx context.Context, c *emitters.Emitter, _ *http.Request, _ []byte) (any, error) {
+func readState(ctx context.Context, c *emitters.Emitter, _ *http.Request, _ []byte) (any, error) {
 	return c.Status(ctx)
 }
 
-func item(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (any, error) {
+func readItem(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (any, error) {
 	reply, err := c.Items(ctx, schemas.ItemsRequest{ItemIDs: []string{r.PathValue("id")}})
 	if err == nil && len(reply.Items) == 0 {
 		return nil, &schemas.Error{Code: schemas.CodeNotFound, Field: "/id", Message: "there is no such item that you may see"}
@@ -120,15 +122,15 @@ func item(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (
 	return reply, err
 }
 
-func pack(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (any, error) {
+func readPack(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (any, error) {
 	return c.Pack(ctx, r.PathValue("id"))
 }
 
-func explain(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (any, error) {
+func explainItem(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (any, error) {
 	return c.Explain(ctx, r.PathValue("id"), r.PathValue("item"))
 }
 
-func restore(ctx context.Context, c *emitters.Emitter, r *http.Request, body []byte) (any, error) {
+func restoreItems(ctx context.Context, c *emitters.Emitter, r *http.Request, body []byte) (any, error) {
 	in, err := decodeBody(body, schemas.Decode[recovery])
 	if err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func restore(ctx context.Context, c *emitters.Emitter, r *http.Request, body []b
 	return c.Recover(ctx, r.PathValue("id"), in.ItemIDs)
 }
 
-func correct(ctx context.Context, c *emitters.Emitter, r *http.Request, body []byte) (any, error) {
+func correctItem(ctx context.Context, c *emitters.Emitter, r *http.Request, body []byte) (any, error) {
 	in, err := decodeBody(body, schemas.Decode[correction])
 	if err != nil {
 		return nil, err
@@ -145,7 +147,7 @@ func correct(ctx context.Context, c *emitters.Emitter, r *http.Request, body []b
 	return written{by, receipt}, err
 }
 
-func forget(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []byte) (any, error) {
+func forgetItems(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []byte) (any, error) {
 	in, err := decodeBody(body, schemas.Decode[erasure])
 	if err != nil {
 		return nil, err
@@ -159,6 +161,6 @@ func forget(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []by
 	return c.Forget(ctx, in.Items, in.Reason)
 }
 
-func head(ctx context.Context, c *emitters.Emitter, _ *http.Request, _ []byte) (any, error) {
+func readHead(ctx context.Context, c *emitters.Emitter, _ *http.Request, _ []byte) (any, error) {
 	return c.Head(ctx)
 }

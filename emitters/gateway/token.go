@@ -43,12 +43,12 @@ type Token struct {
 	Expires   time.Time `yaml:"expires,omitempty" json:"expires,omitzero"`
 }
 
-// fingerprint tells entries apart: a changed entry is another one.
-func (t *Token) fingerprint() string { return fmt.Sprint(*t) }
+// makeFingerprint tells entries apart: a changed entry is another one.
+func (t *Token) makeFingerprint() string { return fmt.Sprint(*t) }
 
-// claims are the roles that a token claims. A claim of no role would count as a claim of all that
+// listClaimedRoles are the roles that a token claims. A claim of no role would count as a claim of all that
 // the principal has, so each token claims one that nobody has.
-func (t *Token) claims() []string {
+func (t *Token) listClaimedRoles() []string {
 	roles := append([]string{"token"}, t.Roles...)
 	if slices.Contains(t.Scopes, ScopeErase) {
 		roles = append(roles, "eraser")
@@ -69,7 +69,7 @@ func NewToken(entry Token) (secret string, _ Token, err error) {
 	secret = "satchel_" + rand.Text() + rand.Text()
 	sum := sha256.Sum256([]byte(secret))
 	entry.SHA256 = hex.EncodeToString(sum[:])
-	return secret, entry, entry.check()
+	return secret, entry, entry.checkToken()
 }
 
 // ReadTokens reads a token file; one that is not there has no tokens.
@@ -91,7 +91,7 @@ func parseTokens(path string, raw []byte) ([]Token, error) {
 	}
 	for i := range file.Tokens {
 		t := &file.Tokens[i]
-		if err := t.check(); err != nil {
+		if err := t.checkToken(); err != nil {
 			return nil, fmt.Errorf("read tokens %s: token %d: %w", path, i+1, err)
 		}
 		if slices.ContainsFunc(file.Tokens[:i], func(o Token) bool { return o.ID == t.ID }) {
@@ -121,7 +121,7 @@ func WriteTokens(path string, tokens []Token) error {
 	return nil
 }
 
-func (t *Token) check() error {
+func (t *Token) checkToken() error {
 	sum, err := hex.DecodeString(t.SHA256)
 	switch {
 	case t.ID == "" || !schemas.ValidToken(t.Tenant) || !schemas.ValidToken(t.Principal):
@@ -153,18 +153,19 @@ type Tokens struct {
 // the file that it cannot read; while there is one, no token holds.
 func OpenTokens(path string, unread func(error)) (*Tokens, error) {
 	t := &Tokens{path: path}
-	err := t.reload()
+	err := t.reloadTokens()
 	t.unread = unread
 	return t, err
 }
 
-// reload reads the file when it changed. With one that cannot be read no token holds.
-func (t *Tokens) reload() error {
+// reloadTokens reads the file when it changed. With one that cannot be read no token holds.
+func (t *Tokens) reloadTokens() error {
 	raw, err := os.ReadFile(t.path)
 	if err == nil && (t.list != nil || t.err != nil) && bytes.Equal(raw, t.raw) {
 		return t.err
 	}
-	t.raw, t.list = raw, nil
+	t.raw = raw
+	t.list = nil
 	if err != nil {
 		err = fmt.Errorf("read tokens: %w", err)
 	} else {
@@ -180,14 +181,14 @@ func (t *Tokens) reload() error {
 	return err
 }
 
-// expired reports whether the token is over.
-func (t Token) expired(now time.Time) bool { return !t.Expires.IsZero() && now.After(t.Expires) }
+// isExpired reports whether the token is over.
+func (t Token) isExpired(now time.Time) bool { return !t.Expires.IsZero() && now.After(t.Expires) }
 
 // Find returns the entry of a token. It takes the same time for every token.
 func (t *Tokens) Find(secret string, now time.Time) (Token, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.reload() // then none holds
+	_ = t.reloadTokens() // then none holds
 	sum := sha256.Sum256([]byte(secret))
 	digest := hex.EncodeToString(sum[:])
 	var found *Token
@@ -196,7 +197,7 @@ func (t *Tokens) Find(secret string, now time.Time) (Token, bool) {
 			found = &t.list[i]
 		}
 	}
-	if found == nil || found.expired(now) {
+	if found == nil || found.isExpired(now) {
 		return Token{}, false
 	}
 	return *found, true

@@ -117,11 +117,11 @@ type memory struct {
 	attributes any
 }
 
-// remember masks and publishes.
-func (h *Hooks) remember(ctx context.Context, m memory) (schemas.Receipt, error) {
+// publishMemory masks and publishes.
+func (h *Hooks) publishMemory(ctx context.Context, m memory) (schemas.Receipt, error) {
 	item := schemas.MemoryItem{
 		Kind: m.kind, Type: m.typ, Category: m.category, Session: h.cfg.Session, Speaker: m.speaker, Role: m.role,
-		SecurityLabel: h.cfg.Labels, Links: m.links, Content: schemas.TextContent(h.short(m.text)),
+		SecurityLabel: h.cfg.Labels, Links: m.links, Content: schemas.TextContent(h.shortenText(m.text)),
 	}
 	item.Scope.Project = h.cfg.Project
 	if item.Kind == "" {
@@ -144,15 +144,15 @@ func (h *Hooks) remember(ctx context.Context, m memory) (schemas.Receipt, error)
 	return h.cfg.Emitter.Remember(ctx, item, h.cfg.Options)
 }
 
-// note is remember for a wrapper, whose caller is not to fail by it.
-func (h *Hooks) note(ctx context.Context, m memory) {
-	if _, err := h.remember(ctx, m); err != nil {
+// noteMemory is remember for a wrapper, whose caller is not to fail by it.
+func (h *Hooks) noteMemory(ctx context.Context, m memory) {
+	if _, err := h.publishMemory(ctx, m); err != nil {
 		h.cfg.Failed(err)
 	}
 }
 
-// links returns one link of a relation to each item.
-func links(rel schemas.Rel, items []string) []schemas.Link {
+// makeLinks returns one link of a relation to each item.
+func makeLinks(rel schemas.Rel, items []string) []schemas.Link {
 	out := make([]schemas.Link, 0, len(items))
 	for _, id := range items {
 		if id != "" && len(out) < schemas.MaxLinks {

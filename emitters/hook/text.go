@@ -8,13 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// short keeps head and tail of a text that is too long, and says what it left out.
-func (h *Hooks) short(text string) string {
+// shortenText keeps head and tail of a text that is too long, and says what it left out.
+func (h *Hooks) shortenText(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= h.cfg.Longest {
 		return text
 	}
-	head, tail := h.cfg.Longest/2, len(text)-h.cfg.Longest/2
+	head := h.cfg.Longest / 2
+	tail := len(text) - h.cfg.Longest/2
 	for head > 0 && !utf8.RuneStart(text[head]) {
 		head--
 	}
@@ -32,8 +33,8 @@ func encodeJSON(v any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// lines joins what is not empty, a line each.
-func lines(parts ...string) string {
+// joinLines joins what is not empty, a line each.
+func joinLines(parts ...string) string {
 	kept := parts[:0:0]
 	for _, p := range parts {
 		if strings.TrimSpace(p) != "" {
@@ -43,16 +44,16 @@ func lines(parts ...string) string {
 	return strings.Join(kept, "\n")
 }
 
-// labelled is "name: text", or nothing without a text.
-func labelled(name, text string) string {
+// labelText is "name: text", or nothing without a text.
+func labelText(name, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
 	return name + ": " + text
 }
 
-// numbered is a list, one a line.
-func numbered(list []string) string {
+// numberLines is a list, one a line.
+func numberLines(list []string) string {
 	var b strings.Builder
 	for i, s := range list {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, s)

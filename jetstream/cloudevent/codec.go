@@ -97,7 +97,8 @@ func decodeEvent(header nats.Header, data []byte) (event.Event, error) {
 	}
 	if HasPrefixFold(media, cloudEventsType) {
 		base, _, _ := strings.Cut(media, ";")
-		if base = strings.TrimSpace(base); strings.EqualFold(base, StructuredType) || strings.EqualFold(base, cloudEventsType) {
+		base = strings.TrimSpace(base)
+		if strings.EqualFold(base, StructuredType) || strings.EqualFold(base, cloudEventsType) {
 			return decodeStructured(data)
 		}
 		return event.Event{}, fmt.Errorf("content type %q: %w", Clip(base), ErrFormat)
@@ -134,11 +135,11 @@ func decodeEvent(header nats.Header, data []byte) (event.Event, error) {
 	if c.DataContentType == nil && media != "" {
 		c.DataContentType = &media
 	}
-	return finish(&c, &seen, data, false)
+	return finishEvent(&c, &seen, data, false)
 }
 
-// finish checks what must be there and joins attributes and data.
-func finish(c *event.EventContextV1, seen *seenAttributes, data []byte, base64 bool) (event.Event, error) {
+// finishEvent checks what must be there and joins attributes and data.
+func finishEvent(c *event.EventContextV1, seen *seenAttributes, data []byte, base64 bool) (event.Event, error) {
 	switch {
 	case !seen.specversion:
 		return event.Event{}, fmt.Errorf("specversion is missing: %w", ErrNotCloudEvent)
@@ -169,33 +170,44 @@ func setAttribute(c *event.EventContextV1, seen *seenAttributes, name, value str
 		if value != event.CloudEventsVersionV1 {
 			return ErrSpecVersion
 		}
-		repeated, seen.specversion = seen.specversion, true
+		repeated = seen.specversion
+		seen.specversion = true
 	case "id":
-		repeated, seen.id, c.ID = seen.id, true, value
+		repeated = seen.id
+		seen.id = true
+		c.ID = value
 	case "type":
-		repeated, seen.typ, c.Type = seen.typ, true, value
+		repeated = seen.typ
+		seen.typ = true
+		c.Type = value
 	case "source":
 		ref := types.ParseURIRef(value)
 		if ref == nil || value == "" {
 			return fmt.Errorf("source is not a URI reference: %w", ErrAttribute)
 		}
-		repeated, seen.source, c.Source = seen.source, true, *ref
+		repeated = seen.source
+		seen.source = true
+		c.Source = *ref
 	case "subject":
-		repeated, c.Subject = c.Subject != nil, &value
+		repeated = c.Subject != nil
+		c.Subject = &value
 	case "datacontenttype":
-		repeated, c.DataContentType = c.DataContentType != nil, &value
+		repeated = c.DataContentType != nil
+		c.DataContentType = &value
 	case "time":
 		stamp, err := schemas.ParseTime(value)
 		if err != nil {
 			return fmt.Errorf("time is not RFC 3339: %w", ErrAttribute)
 		}
-		repeated, c.Time = c.Time != nil, &types.Timestamp{Time: stamp}
+		repeated = c.Time != nil
+		c.Time = &types.Timestamp{Time: stamp}
 	case "dataschema":
 		uri := types.ParseURI(value)
 		if uri == nil || value == "" {
 			return fmt.Errorf("dataschema is not a URI: %w", ErrAttribute)
 		}
-		repeated, c.DataSchema = c.DataSchema != nil, uri
+		repeated = c.DataSchema != nil
+		c.DataSchema = uri
 	default:
 		return setExtension(c, name, value)
 	}

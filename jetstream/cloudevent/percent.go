@@ -57,7 +57,8 @@ func Unescape(s []byte) []byte {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
-			high, low := unhex(s[i+1]), unhex(s[i+2])
+			high := decodeHexDigit(s[i+1])
+			low := decodeHexDigit(s[i+2])
 			if high >= 0 && low >= 0 {
 				b = append(b, byte(high<<4|low))
 				i += 2
@@ -69,7 +70,7 @@ func Unescape(s []byte) []byte {
 	return b
 }
 
-func unhex(c byte) int {
+func decodeHexDigit(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':
 		return int(c - '0')

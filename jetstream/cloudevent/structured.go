@@ -122,7 +122,7 @@ func decodeStructured(data []byte) (event.Event, error) {
 	if err != nil {
 		return event.Event{}, err
 	}
-	return finish(&c, &seen, payload, encoded)
+	return finishEvent(&c, &seen, payload, encoded)
 }
 
 func payloadOf(media *string, body, body64 []byte) (payload []byte, encoded bool, err error) {
@@ -211,7 +211,8 @@ func eachMember(data []byte, visit func(name string, value []byte) error) error 
 		if err := visit(name, data[start:end:end]); err != nil {
 			return err
 		}
-		if i = skipSpace(data, end); data[i] == ',' {
+		i = skipSpace(data, end)
+		if data[i] == ',' {
 			i = skipSpace(data, i+1)
 		}
 	}
@@ -241,7 +242,8 @@ func skipValue(data []byte, i int) int {
 			if depth == 0 {
 				return i
 			}
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				return i + 1
 			}
 		case ',', ':', ' ', '\t', '\n', '\r':

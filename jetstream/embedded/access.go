@@ -20,15 +20,15 @@ const keyFile = "operator.nk"
 // Satchel itself.
 const private = "_SATCHEL"
 
-// users returns the users that may connect: the operator, who may do everything in Satchel's
+// listUsers returns the users that may connect: the operator, who may do everything in Satchel's
 // account, and each principal in an account of its own. Without principals there is one user
 // of the clients' account, with the key stranger, for every connection without a key. Such a
 // client may do among clients everything but speak or listen in Satchel's place.
-func users(operator, stranger string, links *accountLinks, cfg Config) []*server.NkeyUser {
+func listUsers(operator, stranger string, links *accountLinks, cfg Config) []*server.NkeyUser {
 	list := []*server.NkeyUser{{Nkey: operator, Account: links.satchel}}
 	for _, p := range cfg.Principals {
 		only := &server.SubjectPermission{Deny: []string{"$SYS.>"}}
-		list = append(list, &server.NkeyUser{Nkey: p.Key, Account: links.clients[p.account()], Permissions: &server.Permissions{Publish: only, Subscribe: only}})
+		list = append(list, &server.NkeyUser{Nkey: p.Key, Account: links.clients[p.makeAccountName()], Permissions: &server.Permissions{Publish: only, Subscribe: only}})
 	}
 	if cfg.Principals != nil {
 		return list

@@ -44,9 +44,9 @@ type Principal struct {
 	Members []Member // at least one
 }
 
-// account is the name of a principal's account. It stays when the key changes, and so do the
+// makeAccountName is the name of a principal's account. It stays when the key changes, and so do the
 // principal's consumers.
-func (p Principal) account() string { return p.Members[0].Tenant + ":" + p.Members[0].ID }
+func (p Principal) makeAccountName() string { return p.Members[0].Tenant + ":" + p.Members[0].ID }
 
 // Member describes a principal in one tenant.
 type Member struct {
@@ -76,7 +76,7 @@ func (c Config) ledgerSubjects() map[string][]string {
 	all := make(map[string][]string, len(c.Principals))
 	for _, p := range c.Principals {
 		for _, m := range p.Members {
-			all[p.account()] = append(all[p.account()], m.Ledger...)
+			all[p.makeAccountName()] = append(all[p.makeAccountName()], m.Ledger...)
 		}
 	}
 	return all
@@ -117,73 +117,73 @@ func linkAccounts(cfg Config) (*accountLinks, error) {
 	}
 	l := &accountLinks{cfg: cfg, satchel: o.Accounts[0], clients: map[string]*server.Account{}, ledger: cfg.ledgerSubjects()}
 	l.satchel.Name = server.DEFAULT_GLOBAL_ACCOUNT
-	l.export(cfg.Own)
+	l.exportSubjects(cfg.Own)
 	if cfg.Principals == nil {
 		l.admitAnyone(cfg)
 	}
 	for _, p := range cfg.Principals {
-		l.admit(p, cfg.Own)
+		l.admitPrincipal(p, cfg.Own)
 	}
 	// The server looks for circles in the imports of an account: those of Satchel's come last.
 	for _, p := range cfg.Principals {
-		l.reach(p)
+		l.reachPrincipal(p)
 	}
 	return l, l.err
 }
 
-// export opens Satchel's account for imports. Only this package imports.
-func (l *accountLinks) export(own []string) {
+// exportSubjects opens Satchel's account for imports. Only this package imports.
+func (l *accountLinks) exportSubjects(own []string) {
 	single := append([]string{"mem.v1.>", "ctx.v1.*.*", "log.v1.>", "art.v1.>", "$JS.FC." + ledgerStream + ".>", "$JS.FC." + repliesStream + ".>",
 		apiPrefix + ">", jetstream.IdentifiedPrefix + ">"}, own...)
 	for _, subject := range single {
-		l.do(subject, l.satchel.AddServiceExport(subject, nil))
+		l.keepFirstError(subject, l.satchel.AddServiceExport(subject, nil))
 	}
-	l.do("$SRV.>", l.satchel.AddServiceExportWithResponse("$SRV.>", server.Streamed, nil))
-	l.do("prov.v1.>", l.satchel.AddStreamExport("prov.v1.>", nil))
-	l.do(pushPrefix, l.satchel.AddStreamExport(pushPrefix+">", nil))
+	l.keepFirstError("$SRV.>", l.satchel.AddServiceExportWithResponse("$SRV.>", server.Streamed, nil))
+	l.keepFirstError("prov.v1.>", l.satchel.AddStreamExport("prov.v1.>", nil))
+	l.keepFirstError(pushPrefix, l.satchel.AddStreamExport(pushPrefix+">", nil))
 }
 
 // admitAnyone makes one account for all clients.
 func (l *accountLinks) admitAnyone(cfg Config) {
 	account := l.admitAccount(anyone, cfg.Connections*strangers)
 	for _, subject := range append([]string{"mem.v1.>", "ctx.v1.*.*", "log.v1.>", "art.v1.>"}, cfg.Own...) {
-		l.request(account, subject, subject)
+		l.allowRequests(account, subject, subject)
 	}
 	l.reachAccount(anyone)
 	for _, subject := range append([]string{inboxes + ".>"}, cfg.Others...) {
-		l.ask(account, subject, subject)
+		l.allowAsking(account, subject, subject)
 	}
 }
 
-// admit makes a principal's account. Memories cross under its own tenants and agent token
+// admitPrincipal makes a principal's account. Memories cross under its own tenants and agent token
 // alone; requests cross with the principal's id in front.
-func (l *accountLinks) admit(p Principal, own []string) {
-	account := l.admitAccount(p.account(), l.cfg.Connections)
+func (l *accountLinks) admitPrincipal(p Principal, own []string) {
+	account := l.admitAccount(p.makeAccountName(), l.cfg.Connections)
 	for _, inbox := range p.ownInboxes() {
-		l.hear(account, inbox)
+		l.allowHearing(account, inbox)
 	}
 	for _, m := range p.Members {
-		l.request(account, "mem.v1."+m.Tenant+".evt."+m.ID, "mem.v1."+m.Tenant+".evt."+m.ID)
+		l.allowRequests(account, "mem.v1."+m.Tenant+".evt."+m.ID, "mem.v1."+m.Tenant+".evt."+m.ID)
 		subjects := []string{"mem.v1." + m.Tenant + ".put", "mem.v1." + m.Tenant + ".plan", "ctx.v1." + m.Tenant + ".*", "log.v1." + m.Tenant + ".>", "art.v1." + m.Tenant + ".>"}
 		for _, subject := range own {
 			subjects = append(subjects, strings.Replace(subject, "*", m.Tenant, 1))
 		}
 		for _, subject := range subjects {
-			l.request(account, subject, jetstream.IdentifiedPrefix+m.ID+"."+subject)
+			l.allowRequests(account, subject, jetstream.IdentifiedPrefix+m.ID+"."+subject)
 		}
 	}
 }
 
-// reach lets Satchel ask a principal for contents that it offers, and for the roles that it
+// reachPrincipal lets Satchel ask a principal for contents that it offers, and for the roles that it
 // plays.
-func (l *accountLinks) reach(p Principal) {
-	account := l.reachAccount(p.account())
+func (l *accountLinks) reachPrincipal(p Principal) {
+	account := l.reachAccount(p.makeAccountName())
 	for _, m := range p.Members {
 		for _, inbox := range append(p.ownInboxes(), inboxes+".>") {
-			l.ask(account, jetstream.OfferPrefix+m.Tenant+"."+m.ID+"."+inbox, inbox)
+			l.allowAsking(account, jetstream.OfferPrefix+m.Tenant+"."+m.ID+"."+inbox, inbox)
 		}
 		for _, role := range m.Roles {
-			l.ask(account, role, role)
+			l.allowAsking(account, role, role)
 		}
 	}
 }
@@ -192,18 +192,18 @@ func (l *accountLinks) reach(p Principal) {
 // its part of the ledger, and uses JetStream through the proxy. It has so many connections.
 func (l *accountLinks) admitAccount(name string, connections int) *server.Account {
 	account, err := limitedAccount(name, connections, l.cfg.Subscriptions)
-	l.do(name, err)
+	l.keepFirstError(name, err)
 	l.clients[name] = account
 	for _, subject := range []string{"$SRV.>", "$JS.FC." + ledgerStream + ".>", "$JS.FC." + repliesStream + ".>"} {
-		l.request(account, subject, subject)
+		l.allowRequests(account, subject, subject)
 	}
 	for _, subject := range apiSubjects() {
-		l.request(account, subject, apiPrefix+name+"."+subject)
+		l.allowRequests(account, subject, apiPrefix+name+"."+subject)
 	}
 	for _, subject := range l.ledger[name] {
-		l.do(subject, account.AddStreamImport(l.satchel, subject, ""))
+		l.keepFirstError(subject, account.AddStreamImport(l.satchel, subject, ""))
 	}
-	l.hear(account, inboxes+".>")
+	l.allowHearing(account, inboxes+".>")
 	return account
 }
 
@@ -223,30 +223,30 @@ func limitedAccount(name string, connections, subscriptions int) (*server.Accoun
 func (l *accountLinks) reachAccount(name string) *server.Account {
 	account := l.clients[name]
 	for _, subject := range pullSubjects() {
-		l.do(subject, account.AddStreamExport(subject, nil))
-		l.do(subject, l.satchel.AddMappedStreamImport(account, subject, pullPrefix+name+"."+subject))
+		l.keepFirstError(subject, account.AddStreamExport(subject, nil))
+		l.keepFirstError(subject, l.satchel.AddMappedStreamImport(account, subject, pullPrefix+name+"."+subject))
 	}
 	return account
 }
 
-// hear lets clients of account hear subject as Satchel's account sends to it.
-func (l *accountLinks) hear(account *server.Account, subject string) {
-	l.do(subject, account.AddMappedStreamImport(l.satchel, pushPrefix+account.Name+"."+subject, subject))
+// allowHearing lets clients of account hear subject as Satchel's account sends to it.
+func (l *accountLinks) allowHearing(account *server.Account, subject string) {
+	l.keepFirstError(subject, account.AddMappedStreamImport(l.satchel, pushPrefix+account.Name+"."+subject, subject))
 }
 
-// request lets clients of account send requests on subject, which Satchel answers on to.
-func (l *accountLinks) request(account *server.Account, subject, to string) {
-	l.do(subject, account.AddServiceImport(l.satchel, subject, to))
+// allowRequests lets clients of account send requests on subject, which Satchel answers on to.
+func (l *accountLinks) allowRequests(account *server.Account, subject, to string) {
+	l.keepFirstError(subject, account.AddServiceImport(l.satchel, subject, to))
 }
 
-// ask lets Satchel send requests on subject, which clients of account answer on to.
-func (l *accountLinks) ask(account *server.Account, subject, to string) {
-	l.do(to, account.AddServiceExport(to, nil))
-	l.do(subject, l.satchel.AddServiceImport(account, subject, to))
+// allowAsking lets Satchel send requests on subject, which clients of account answer on to.
+func (l *accountLinks) allowAsking(account *server.Account, subject, to string) {
+	l.keepFirstError(to, account.AddServiceExport(to, nil))
+	l.keepFirstError(subject, l.satchel.AddServiceImport(account, subject, to))
 }
 
-// do keeps the first error.
-func (l *accountLinks) do(subject string, err error) {
+// keepFirstError keeps the first error.
+func (l *accountLinks) keepFirstError(subject string, err error) {
 	if l.err == nil && err != nil {
 		l.err = fmt.Errorf("link accounts for %q: %w", subject, err)
 	}
@@ -255,13 +255,13 @@ func (l *accountLinks) do(subject string, err error) {
 // AtLimit lists the accounts of clients that have as many connections as they may, and those with
 // a connection that has as many subscriptions as it may: tenant:id of a principal, or CLIENTS.
 func (s *Server) AtLimit() (connections, subscriptions []string) {
-	running := s.current()
+	running := s.findCurrentServer()
 	names := []string{anyone}
 	if s.cfg.Principals != nil {
 		names = nil
 	}
 	for _, p := range s.cfg.Principals {
-		names = append(names, p.account())
+		names = append(names, p.makeAccountName())
 	}
 	for _, name := range names {
 		account, err := running.LookupAccount(name)
@@ -282,8 +282,8 @@ func (s *Server) AtLimit() (connections, subscriptions []string) {
 	return connections, subscriptions
 }
 
-// accounts lists all of them.
-func (l *accountLinks) accounts() []*server.Account {
+// listAccounts lists all of them.
+func (l *accountLinks) listAccounts() []*server.Account {
 	list := []*server.Account{l.satchel}
 	return slices.AppendSeq(list, maps.Values(l.clients))
 }

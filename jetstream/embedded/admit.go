@@ -32,17 +32,18 @@ func splitAPI(subject string) (verb, rest string) {
 	return subject, ""
 }
 
-func readable(stream string) bool { return stream == ledgerStream || stream == repliesStream }
+func isReadableStream(stream string) bool { return stream == ledgerStream || stream == repliesStream }
 
-// literal reports whether subject is prefix and one more token that is no wildcard.
-func literal(subject, prefix string) bool {
+// isLiteral reports whether subject is prefix and one more token that is no wildcard.
+func isLiteral(subject, prefix string) bool {
 	token, ok := strings.CutPrefix(subject, prefix)
 	return ok && token != "" && !strings.ContainsAny(token, ".*> \t\r\n")
 }
 
-// intersect returns the subjects that two filters both match, false for none.
-func intersect(a, b string) (string, bool) {
-	x, y := strings.Split(a, "."), strings.Split(b, ".")
+// intersectFilters returns the subjects that two filters both match, false for none.
+func intersectFilters(a, b string) (string, bool) {
+	x := strings.Split(a, ".")
+	y := strings.Split(b, ".")
 	var both []string
 	for i := 0; ; i++ {
 		switch {
@@ -62,12 +63,12 @@ func intersect(a, b string) (string, bool) {
 	}
 }
 
-// intersections returns the subjects that match one filter of each list.
-func intersections(asked, allowed []string) []string {
+// intersectFilterLists returns the subjects that match one filter of each list.
+func intersectFilterLists(asked, allowed []string) []string {
 	var all []string
 	for _, a := range asked {
 		for _, b := range allowed {
-			if both, ok := intersect(a, b); ok && !slices.Contains(all, both) {
+			if both, ok := intersectFilters(a, b); ok && !slices.Contains(all, both) {
 				all = append(all, both)
 			}
 		}
@@ -89,7 +90,7 @@ func streamsWanted(body []byte) ([]byte, error) {
 	if req.Subject == "" {
 		req.Subject = "prov.v1.>"
 	}
-	if !strings.HasPrefix(req.Subject, "prov.v1.") && !literal(req.Subject, replyContents) { // by which nats-py finds a bucket
+	if !strings.HasPrefix(req.Subject, "prov.v1.") && !isLiteral(req.Subject, replyContents) { // by which nats-py finds a bucket
 		return nil, fmt.Errorf("%w: other streams than that of prov.v1", errNotForClients)
 	}
 	return json.Marshal(req)
@@ -112,9 +113,9 @@ func refuseDetails(body []byte) error {
 	return nil
 }
 
-// settings are those of a consumer that a client may choose. The server takes names in any
+// listSettings are those of a consumer that a client may choose. The server takes names in any
 // case; these are taken as they stand.
-func settings() []string {
+func listSettings() []string {
 	return []string{"name", "durable_name", "description", "deliver_policy", "opt_start_seq", "opt_start_time", "ack_policy", "ack_wait",
 		"max_deliver", "backoff", "filter_subject", "filter_subjects", "replay_policy", "max_waiting", "max_ack_pending", "headers_only",
 		"max_batch", "max_expires", "max_bytes", "inactive_threshold", "num_replicas", "mem_storage", "metadata", "pause_until",
@@ -139,7 +140,7 @@ func readConsumer(body []byte) (*consumerRequest, error) {
 		return nil, fmt.Errorf("%w: not a request for a consumer", errNotForClients)
 	}
 	for key := range req.Config {
-		if !slices.Contains(settings(), key) {
+		if !slices.Contains(listSettings(), key) {
 			return nil, fmt.Errorf("%w: a consumer's %s", errNotForClients, key)
 		}
 	}
@@ -157,8 +158,8 @@ func readConsumer(body []byte) (*consumerRequest, error) {
 	return &req, nil
 }
 
-// set puts a value into the consumer's configuration.
-func (c *consumerRequest) set(key string, value any) error {
+// setConfigValue puts a value into the consumer's configuration.
+func (c *consumerRequest) setConfigValue(key string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encode a consumer's %s: %w", key, err)
@@ -167,18 +168,18 @@ func (c *consumerRequest) set(key string, value any) error {
 	return nil
 }
 
-// read has the consumer read subjects and no others.
-func (c *consumerRequest) read(subjects []string) error {
+// limitSubjects has the consumer read subjects and no others.
+func (c *consumerRequest) limitSubjects(subjects []string) error {
 	delete(c.Config, "filter_subject")
 	delete(c.Config, "filter_subjects")
 	if len(subjects) == 1 {
-		return c.set("filter_subject", subjects[0])
+		return c.setConfigValue("filter_subject", subjects[0])
 	}
-	return c.set("filter_subjects", subjects)
+	return c.setConfigValue("filter_subjects", subjects)
 }
 
-// send has a push consumer send to an inbox of the client and nowhere else.
-func (c *consumerRequest) send(account string) error {
+// limitDelivery has a push consumer send to an inbox of the client and nowhere else.
+func (c *consumerRequest) limitDelivery(account string) error {
 	delete(c.Config, "deliver_subject")
 	if c.deliver == "" {
 		return nil
@@ -187,12 +188,12 @@ func (c *consumerRequest) send(account string) error {
 	if inbox == "" {
 		return fmt.Errorf("%w: a consumer that pushes elsewhere than into an inbox", errNotForClients)
 	}
-	return c.set("deliver_subject", inbox)
+	return c.setConfigValue("deliver_subject", inbox)
 }
 
-// forget sees to it that a consumer ends when nobody uses it for long. The server itself
+// limitIdleTime sees to it that a consumer ends when nobody uses it for long. The server itself
 // ends one that is not durable, after as long as it was told to wait.
-func (c *consumerRequest) forget(most time.Duration) error {
+func (c *consumerRequest) limitIdleTime(most time.Duration) error {
 	var idle int64
 	if raw, ok := c.Config["inactive_threshold"]; ok {
 		if err := json.Unmarshal(raw, &idle); err != nil {
@@ -205,8 +206,8 @@ func (c *consumerRequest) forget(most time.Duration) error {
 	return nil
 }
 
-// stays reports whether the consumer may go unused for long.
-func (c *consumerRequest) stays() bool {
+// canStayUnused reports whether the consumer may go unused for long.
+func (c *consumerRequest) canStayUnused() bool {
 	var idle time.Duration
 	if raw, ok := c.Config["inactive_threshold"]; ok && json.Unmarshal(raw, &idle) != nil {
 		return true
@@ -214,8 +215,8 @@ func (c *consumerRequest) stays() bool {
 	return c.durable != "" || idle > brief
 }
 
-// own marks the consumer as the account's.
-func (c *consumerRequest) own(account string) error {
+// markOwner marks the consumer as the account's.
+func (c *consumerRequest) markOwner(account string) error {
 	marks := map[string]string{}
 	if raw, ok := c.Config["metadata"]; ok {
 		if err := json.Unmarshal(raw, &marks); err != nil {
@@ -226,5 +227,5 @@ func (c *consumerRequest) own(account string) error {
 		marks = map[string]string{}
 	}
 	marks[ownerMark] = account
-	return c.set("metadata", marks)
+	return c.setConfigValue("metadata", marks)
 }

@@ -28,10 +28,10 @@ type consumerInfo struct {
 // handleConsumer makes, shows, lists or deletes consumers of the client.
 func (p *apiProxy) handleConsumer(r *request) (*nats.Msg, error) {
 	switch {
-	case r.verb == "CONSUMER.CREATE", r.verb == "CONSUMER.DURABLE.CREATE" && literal(r.rest, ""): // others JetStream does not answer
+	case r.verb == "CONSUMER.CREATE", r.verb == "CONSUMER.DURABLE.CREATE" && isLiteral(r.rest, ""): // others JetStream does not answer
 		return p.makeConsumer(r)
-	case r.verb == "CONSUMER.INFO" && literal(r.rest, ""):
-		m, err := p.ask(r.subject, nil)
+	case r.verb == "CONSUMER.INFO" && isLiteral(r.rest, ""):
+		m, err := p.askJetStream(r.subject, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -39,10 +39,10 @@ func (p *apiProxy) handleConsumer(r *request) (*nats.Msg, error) {
 			return nil, errors.Join(err, errNoConsumer)
 		}
 		return m, nil
-	case r.verb == "CONSUMER.DELETE" && literal(r.rest, ""):
+	case r.verb == "CONSUMER.DELETE" && isLiteral(r.rest, ""):
 		p.changing.Lock()
 		defer p.changing.Unlock()
-		owner, err := p.owner(r.stream, r.rest)
+		owner, err := p.findOwner(r.stream, r.rest)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (p *apiProxy) handleConsumer(r *request) (*nats.Msg, error) {
 			return nil, errNoConsumer
 		}
 		p.forgetOwner(r.stream, r.rest)
-		return p.ask(r.subject, nil)
+		return p.askJetStream(r.subject, nil)
 	case (r.verb == "CONSUMER.NAMES" || r.verb == "CONSUMER.LIST") && r.rest == "" && r.stream == ledgerStream:
 		return p.listConsumers(r)
 	}
@@ -63,16 +63,17 @@ func (p *apiProxy) makeConsumer(r *request) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.admit(r, req); err != nil {
+	if err := p.admitConsumer(r, req); err != nil {
 		return nil, err
 	}
 	name, filter, _ := strings.Cut(r.rest, ".") // the filter stands in the body as well
 	if name == "" {
-		if name = req.name; name == "" {
+		name = req.name
+		if name == "" {
 			name = req.durable
 		}
 	}
-	if name != "" && !literal(name, "") || strings.Contains(filter, " ") {
+	if name != "" && !isLiteral(name, "") || strings.Contains(filter, " ") {
 		return nil, fmt.Errorf("%w: a consumer of this name", errNotForClients)
 	}
 	subject := "$JS.API." + r.verb + "." + r.stream
@@ -81,7 +82,7 @@ func (p *apiProxy) makeConsumer(r *request) (*nats.Msg, error) {
 	there := false
 	if name != "" {
 		subject += "." + name
-		owner, err := p.owner(r.stream, name)
+		owner, err := p.findOwner(r.stream, name)
 		switch {
 		case err == nil && owner != r.from:
 			return nil, errNameTaken
@@ -92,7 +93,7 @@ func (p *apiProxy) makeConsumer(r *request) (*nats.Msg, error) {
 		p.forgetOwner(r.stream, name)
 	}
 	if !there {
-		if err := p.room(r, req.stays()); err != nil {
+		if err := p.checkConsumerRoom(r, req.canStayUnused()); err != nil {
 			return nil, err
 		}
 	}
@@ -100,22 +101,22 @@ func (p *apiProxy) makeConsumer(r *request) (*nats.Msg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	return p.ask(subject, body)
+	return p.askJetStream(subject, body)
 }
 
-// admit makes the configuration of a consumer one that the client may have.
-func (p *apiProxy) admit(r *request, req *consumerRequest) error {
+// admitConsumer makes the configuration of a consumer one that the client may have.
+func (p *apiProxy) admitConsumer(r *request, req *consumerRequest) error {
 	req.Stream = r.stream
 	most := forgotten
 	if r.stream == repliesStream {
 		most = fetched
 		content := strings.TrimPrefix(strings.Join(req.filters, " "), replyContents)
 		switch {
-		case len(req.filters) != 1 || !literal(req.filters[0], replyContents):
+		case len(req.filters) != 1 || !isLiteral(req.filters[0], replyContents):
 			return fmt.Errorf("%w: more than one reply", errNotForClients)
 		case req.durable != "":
 			return fmt.Errorf("%w: a durable consumer of a reply", errNotForClients)
-		case !p.found(r.from, content):
+		case !p.hasFoundReply(r.from, content):
 			return fmt.Errorf("%w: a reply that the client has not found by its name", errNotForClients)
 		}
 	} else {
@@ -123,32 +124,34 @@ func (p *apiProxy) admit(r *request, req *consumerRequest) error {
 		if len(asked) == 0 {
 			asked = []string{">"}
 		}
-		subjects := intersections(asked, p.ledger[r.from])
+		subjects := intersectFilterLists(asked, p.ledger[r.from])
 		if len(subjects) == 0 {
 			return fmt.Errorf("%w: subjects of the ledger that this client may not read", errNotForClients)
 		}
-		if err := req.read(subjects); err != nil {
+		if err := req.limitSubjects(subjects); err != nil {
 			return err
 		}
 	}
-	return errors.Join(req.forget(most), req.send(r.from), req.own(r.from))
+	return errors.Join(req.limitIdleTime(most), req.limitDelivery(r.from), req.markOwner(r.from))
 }
 
-// room refuses a consumer too many: each keeps memory and a file for as long as a client may
+// checkConsumerRoom refuses a consumer too many: each keeps memory and a file for as long as a client may
 // leave it unused. Those that stay get half of the places, so that there is always one for a
 // client that follows the ledger for a while. A principal gets a quarter of them.
-func (p *apiProxy) room(r *request, stays bool) error {
+func (p *apiProxy) checkConsumerRoom(r *request, stays bool) error {
 	var info struct {
 		State struct {
 			Consumers int `json:"consumer_count"`
 		} `json:"state"`
 	}
-	if err := p.look("STREAM.INFO."+r.stream, nil, &info); err != nil {
+	if err := p.lookUpState("STREAM.INFO."+r.stream, nil, &info); err != nil {
 		return err
 	}
-	most, what := p.consumers, ""
+	most := p.consumers
+	what := ""
 	if stays {
-		most, what = (p.consumers+1)/2, " of those that stay, which are durable or may go unused for more than "+brief.String()
+		most = (p.consumers + 1) / 2
+		what = " of those that stay, which are durable or may go unused for more than " + brief.String()
 	}
 	if info.State.Consumers >= most {
 		return fmt.Errorf("%w: %s has %d, and clients of this server may make %d%s: delete what is unused", errManyConsumers, r.stream, info.State.Consumers, most, what)
@@ -164,13 +167,13 @@ func (p *apiProxy) room(r *request, stays bool) error {
 	return err
 }
 
-// owner returns the account that made a consumer, "" for one that no client has made. It
+// findOwner returns the account that made a consumer, "" for one that no client has made. It
 // returns errNoConsumer when there is no such consumer.
-func (p *apiProxy) owner(stream, name string) (string, error) {
-	if !literal(name, "") {
+func (p *apiProxy) findOwner(stream, name string) (string, error) {
+	if !isLiteral(name, "") {
 		return "", errNoConsumer
 	}
-	m, err := p.ask("$JS.API.CONSUMER.INFO."+stream+"."+name, nil)
+	m, err := p.askJetStream("$JS.API.CONSUMER.INFO."+stream+"."+name, nil)
 	if err != nil {
 		return "", err
 	}
@@ -201,7 +204,7 @@ func (p *apiProxy) cachedOwner(stream, name string) (string, error) {
 	if ok && time.Now().Before(kept.until) {
 		return kept.account, nil
 	}
-	account, err := p.owner(stream, name)
+	account, err := p.findOwner(stream, name)
 	if err != nil && !errors.Is(err, errNoConsumer) {
 		return "", err
 	}
@@ -246,7 +249,8 @@ func (p *apiProxy) listConsumers(r *request) (*nats.Msg, error) {
 			}
 			names[i] = info.Name
 		}
-		reply["type"], reply["consumers"] = "io.nats.jetstream.api.v1.consumer_names_response", names
+		reply["type"] = "io.nats.jetstream.api.v1.consumer_names_response"
+		reply["consumers"] = names
 	}
 	data, err := json.Marshal(reply)
 	return &nats.Msg{Data: data}, err
@@ -260,14 +264,15 @@ func (p *apiProxy) ownConsumers(r *request) ([]json.RawMessage, error) {
 			Total     int               `json:"total"`
 			Consumers []json.RawMessage `json:"consumers"`
 		}
-		if err := p.look("CONSUMER.LIST."+r.stream, fmt.Appendf(nil, `{"offset":%d}`, offset), &page); err != nil {
+		if err := p.lookUpState("CONSUMER.LIST."+r.stream, fmt.Appendf(nil, `{"offset":%d}`, offset), &page); err != nil {
 			return nil, err
 		}
 		own = append(own, slices.DeleteFunc(page.Consumers, func(raw json.RawMessage) bool {
 			owner, err := ownerIn(raw)
 			return err != nil || owner != r.from
 		})...)
-		if offset += len(page.Consumers); len(page.Consumers) == 0 || offset >= page.Total {
+		offset += len(page.Consumers)
+		if len(page.Consumers) == 0 || offset >= page.Total {
 			return own, nil
 		}
 	}

@@ -13,20 +13,20 @@ type serverLog struct {
 	fatal string
 }
 
-func (l *serverLog) refusal() string {
+func (l *serverLog) readFatalCause() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fatal
 }
 
 // Noticef logs at debug level: the server is chatty.
-func (l *serverLog) Noticef(format string, v ...any) { l.log.Debug(text(format, v)) }
+func (l *serverLog) Noticef(format string, v ...any) { l.log.Debug(formatLogText(format, v)) }
 
 // Warnf logs a warning.
-func (l *serverLog) Warnf(format string, v ...any) { l.log.Warn(text(format, v)) }
+func (l *serverLog) Warnf(format string, v ...any) { l.log.Warn(formatLogText(format, v)) }
 
 // Errorf logs an error.
-func (l *serverLog) Errorf(format string, v ...any) { l.log.Error(text(format, v)) }
+func (l *serverLog) Errorf(format string, v ...any) { l.log.Error(formatLogText(format, v)) }
 
 // Fatalf remembers the first refusal; Start returns it.
 func (l *serverLog) Fatalf(format string, v ...any) {
@@ -43,4 +43,4 @@ func (l *serverLog) Debugf(string, ...any) {}
 // Tracef is not used: the server's trace would hold content.
 func (l *serverLog) Tracef(string, ...any) {}
 
-func text(format string, v []any) string { return "nats-server: " + fmt.Sprintf(format, v...) }
+func formatLogText(format string, v []any) string { return "nats-server: " + fmt.Sprintf(format, v...) }

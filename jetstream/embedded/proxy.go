@@ -88,12 +88,13 @@ func apiCodes(cause error) (status, code int) {
 	return 503, 0
 }
 
-// open answers on the proxy's connection, which is in Satchel's account, until that is closed.
-func (p *apiProxy) open() error {
-	p.owners, p.replies = map[string]known{}, map[string]time.Time{}
+// openProxy answers on the proxy's connection, which is in Satchel's account, until that is closed.
+func (p *apiProxy) openProxy() error {
+	p.owners = map[string]known{}
+	p.replies = map[string]time.Time{}
 	var errs []error
 	for range proxyWorkers {
-		for subject, answer := range map[string]nats.MsgHandler{apiPrefix + ">": p.answer, pullPrefix + "*." + nextPrefix + ">": p.pull} {
+		for subject, answer := range map[string]nats.MsgHandler{apiPrefix + ">": p.answerMessage, pullPrefix + "*." + nextPrefix + ">": p.passPullRequest} {
 			sub, err := p.nc.QueueSubscribe(subject, "proxy", answer)
 			if err == nil {
 				err = sub.SetPendingLimits(waitingRequests, waitingBytes)
@@ -101,7 +102,7 @@ func (p *apiProxy) open() error {
 			errs = append(errs, err)
 		}
 	}
-	_, err := p.nc.Subscribe(pullPrefix+"*."+ackPrefix+">", p.acknowledge)
+	_, err := p.nc.Subscribe(pullPrefix+"*."+ackPrefix+">", p.passAcknowledgement)
 	errs = append(errs, err, p.nc.FlushTimeout(apiLimit))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("open the proxy of JetStream: %w", err)
@@ -119,7 +120,7 @@ type request struct {
 	body    []byte
 }
 
-func (p *apiProxy) answer(m *nats.Msg) {
+func (p *apiProxy) answerMessage(m *nats.Msg) {
 	if m.Reply == "" {
 		return // nothing is done for a client that does not want to know of it
 	}
@@ -128,9 +129,9 @@ func (p *apiProxy) answer(m *nats.Msg) {
 	var rest string
 	r.verb, rest = splitAPI(subject)
 	r.stream, r.rest, _ = strings.Cut(rest, ".")
-	reply, err := p.handle(&r)
+	reply, err := p.serveRequest(&r)
 	if err != nil {
-		reply = refusal(subject, err)
+		reply = makeRefusal(subject, err)
 	}
 	// A client knows the subject that a consumer sends to by its own name.
 	data := bytes.ReplaceAll(reply.Data, []byte(`"deliver_subject":"`+pushPrefix+from+"."), []byte(`"deliver_subject":"`))
@@ -139,46 +140,46 @@ func (p *apiProxy) answer(m *nats.Msg) {
 	}
 }
 
-// handle does a request that clients may make, and refuses any other.
-func (p *apiProxy) handle(r *request) (*nats.Msg, error) {
+// serveRequest does a request that clients may make, and refuses any other.
+func (p *apiProxy) serveRequest(r *request) (*nats.Msg, error) {
 	if len(r.body) > bodyBytes {
 		return nil, fmt.Errorf("%w: a body of more than %d bytes", errNotForClients, bodyBytes)
 	}
 	switch {
 	case r.verb == "INFO":
-		return p.ask(r.subject, nil)
+		return p.askJetStream(r.subject, nil)
 	case r.verb == "STREAM.NAMES", r.verb == "STREAM.LIST":
 		body, err := streamsWanted(r.body)
 		if err != nil {
 			return nil, err
 		}
-		return p.ask(r.subject, body)
-	case r.verb == "STREAM.INFO" && r.rest == "" && readable(r.stream):
+		return p.askJetStream(r.subject, body)
+	case r.verb == "STREAM.INFO" && r.rest == "" && isReadableStream(r.stream):
 		if err := refuseDetails(r.body); err != nil {
 			return nil, err
 		}
-		return p.ask(r.subject, nil)
+		return p.askJetStream(r.subject, nil)
 	case r.verb == "STREAM.MSG.GET" && r.stream == ledgerStream && r.rest == "":
-		return p.message(r)
-	case r.verb == "DIRECT.GET" && r.stream == repliesStream && literal(r.rest, replyNames):
+		return p.readLedgerMessage(r)
+	case r.verb == "DIRECT.GET" && r.stream == repliesStream && isLiteral(r.rest, replyNames):
 		r.body = nil
 		return p.findReply(r)
 	case r.verb == "STREAM.MSG.GET" && r.stream == repliesStream && r.rest == "":
 		return p.findReply(r)
-	case strings.HasPrefix(r.verb, "CONSUMER.") && readable(r.stream):
+	case strings.HasPrefix(r.verb, "CONSUMER.") && isReadableStream(r.stream):
 		return p.handleConsumer(r)
 	}
 	return nil, fmt.Errorf("%w: %s", errNotForClients, r.verb)
 }
 
-// ask passes a request on to JetStream.
-func (p *apiProxy) ask(subject string, body []byte) (*nats.Msg, error) {
+// askJetStream passes a request on to JetStream.
+func (p *apiProxy) askJetStream(subject string, body []byte) (*nats.Msg, error) {
 	return p.nc.Request(subject, body, apiLimit)
 }
 
-// look asks JetStream for the state of something.
-func (p *apiProxy) look(what string, body []byte, into any) error {
-	m, err := p.ask("$JS.API."+what, body)
+// lookUpState asks JetStream for the state of something.
+func (p *apiProxy) lookUpState(what string, body []byte, into any) error {
+	m, err := p.askJetStream("$JS.API."+what, body)
 	if err != nil {
 		return err
 	}
@@ -194,9 +195,9 @@ const (
 	ackPrefix  = "$JS.ACK." + ledgerStream + "."
 )
 
-// pull passes on a request for the next messages of a consumer that the client owns. The
+// passPullRequest passes on a request for the next messages of a consumer that the client owns. The
 // messages go straight to the client's inbox.
-func (p *apiProxy) pull(m *nats.Msg) {
+func (p *apiProxy) passPullRequest(m *nats.Msg) {
 	from, subject, _ := strings.Cut(strings.TrimPrefix(m.Subject, pullPrefix), ".")
 	reply := inboxOf(from, m.Reply)
 	if reply == "" {
@@ -204,22 +205,22 @@ func (p *apiProxy) pull(m *nats.Msg) {
 	}
 	name := strings.TrimPrefix(subject, nextPrefix)
 	next := &nats.Msg{Subject: subject, Reply: reply, Data: m.Data}
-	if owner, err := p.owner(ledgerStream, name); err != nil || owner != from {
+	if owner, err := p.findOwner(ledgerStream, name); err != nil || owner != from {
 		next = &nats.Msg{Subject: reply, Header: nats.Header{"Status": {"503"}}} // nobody answers on the subject
 	}
-	p.publish(next)
+	p.publishMessage(next)
 }
 
-// acknowledge passes on an acknowledgement for a consumer that the client owns.
-func (p *apiProxy) acknowledge(m *nats.Msg) {
+// passAcknowledgement passes on an acknowledgement for a consumer that the client owns.
+func (p *apiProxy) passAcknowledgement(m *nats.Msg) {
 	from, subject, _ := strings.Cut(strings.TrimPrefix(m.Subject, pullPrefix), ".")
 	name, _, _ := strings.Cut(strings.TrimPrefix(subject, ackPrefix), ".")
 	if owner, err := p.cachedOwner(ledgerStream, name); err == nil && owner == from {
-		p.publish(&nats.Msg{Subject: subject, Reply: inboxOf(from, m.Reply), Data: m.Data})
+		p.publishMessage(&nats.Msg{Subject: subject, Reply: inboxOf(from, m.Reply), Data: m.Data})
 	}
 }
 
-func (p *apiProxy) publish(m *nats.Msg) {
+func (p *apiProxy) publishMessage(m *nats.Msg) {
 	if err := p.nc.PublishMsg(m); err != nil {
 		p.log.Debug("pass on a client's message", "subject", m.Subject, "cause", err)
 	}
@@ -239,8 +240,8 @@ func isInbox(subject string) bool {
 	return strings.HasPrefix(subject, inboxes) && !strings.ContainsAny(subject, "*> \t\r\n\"\\")
 }
 
-// refusal is the answer to a request that was not passed on, in the form of the API.
-func refusal(subject string, cause error) *nats.Msg {
+// makeRefusal is the answer to a request that was not passed on, in the form of the API.
+func makeRefusal(subject string, cause error) *nats.Msg {
 	if strings.HasPrefix(subject, "$JS.API.DIRECT.GET.") {
 		return &nats.Msg{Header: nats.Header{"Status": {"404"}, "Description": {"Message Not Found"}}}
 	}
@@ -264,9 +265,9 @@ type wanted struct {
 	Next string `json:"next_by_subj,omitempty"`
 }
 
-// message reads one message of the ledger. A message that the client may not read counts as
+// readLedgerMessage reads one message of the ledger. A message that the client may not read counts as
 // not there.
-func (p *apiProxy) message(r *request) (*nats.Msg, error) {
+func (p *apiProxy) readLedgerMessage(r *request) (*nats.Msg, error) {
 	var want wanted
 	if err := json.Unmarshal(r.body, &want); err != nil || want.Last != "" && want.Next != "" {
 		return nil, fmt.Errorf("%w: not a request for one message", errNotForClients)
@@ -275,7 +276,7 @@ func (p *apiProxy) message(r *request) (*nats.Msg, error) {
 	each := []wanted{want}
 	if asked := want.Last + want.Next; asked != "" {
 		each = nil
-		for _, subject := range intersections([]string{asked}, allowed) {
+		for _, subject := range intersectFilterLists([]string{asked}, allowed) {
 			one := wanted{Seq: want.Seq, Last: subject}
 			if want.Next != "" {
 				one = wanted{Seq: want.Seq, Next: subject}
@@ -290,11 +291,12 @@ func (p *apiProxy) message(r *request) (*nats.Msg, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(intersections([]string{subject}, allowed)) == 0 { // nor is one that is not there
+		if len(intersectFilterLists([]string{subject}, allowed)) == 0 { // nor is one that is not there
 			continue
 		}
 		if best == nil || (seq > bestSeq) == (want.Last != "") {
-			best, bestSeq = m, seq
+			best = m
+			bestSeq = seq
 		}
 	}
 	if best == nil {
@@ -310,7 +312,7 @@ func (p *apiProxy) readMessage(api string, want wanted) (m *nats.Msg, subject st
 	if err != nil {
 		return nil, "", 0, fmt.Errorf("encode request: %w", err)
 	}
-	if m, err = p.ask(api, body); err != nil {
+	if m, err = p.askJetStream(api, body); err != nil {
 		return nil, "", 0, err
 	}
 	var got struct {
@@ -331,11 +333,11 @@ func (p *apiProxy) findReply(r *request) (*nats.Msg, error) {
 	direct := r.verb == "DIRECT.GET"
 	if !direct {
 		var want wanted
-		if err := json.Unmarshal(r.body, &want); err != nil || want.Seq != 0 || want.Next != "" || !literal(want.Last, replyNames) {
+		if err := json.Unmarshal(r.body, &want); err != nil || want.Seq != 0 || want.Next != "" || !isLiteral(want.Last, replyNames) {
 			return nil, fmt.Errorf("%w: a large reply but by its name", errNotForClients)
 		}
 	}
-	m, err := p.ask(r.subject, r.body)
+	m, err := p.askJetStream(r.subject, r.body)
 	if err != nil {
 		return nil, err
 	}
@@ -372,8 +374,8 @@ func (p *apiProxy) noteFound(account, content string) {
 	p.replies[account+" "+content] = time.Now().Add(replyKept)
 }
 
-// found reports whether a client has found the large reply that has a content.
-func (p *apiProxy) found(account, content string) bool {
+// hasFoundReply reports whether a client has found the large reply that has a content.
+func (p *apiProxy) hasFoundReply(account, content string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return time.Now().Before(p.replies[account+" "+content])

@@ -176,34 +176,36 @@ func Start(cfg Config) (*Server, error) {
 			return nil, err
 		}
 	}
-	if s.server, err = start(cfg, dir); err != nil {
-		return nil, errors.Join(err, s.release())
+	if s.server, err = startServer(cfg, dir); err != nil {
+		return nil, errors.Join(err, s.releaseLock())
 	}
 	if at, ok := s.server.Addr().(*net.TCPAddr); ok { // nil: it does not listen
-		s.url, s.cfg.Port = s.server.ClientURL(), at.Port
+		s.url = s.server.ClientURL()
+		s.cfg.Port = at.Port
 	}
-	if err := s.open(dir, cfg); err != nil {
+	if err := s.openForClients(dir, cfg); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
-	s.quit, s.watched = make(chan struct{}), make(chan struct{})
-	go s.watch()
+	s.quit = make(chan struct{})
+	s.watched = make(chan struct{})
+	go s.watchStreams()
 	return s, nil
 }
 
-// open lets clients through to what they may use.
-func (s *Server) open(dir string, cfg Config) (err error) {
+// openForClients lets clients through to what they may use.
+func (s *Server) openForClients(dir string, cfg Config) (err error) {
 	if s.operator, err = Operator(dir); err != nil {
 		return err
 	}
 	if s.proxy, err = nats.Connect("", s.InProcess(), nats.Name("satchel proxy"), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond)); err != nil {
 		return fmt.Errorf("open the proxy of JetStream: %w", err)
 	}
-	return (&apiProxy{nc: s.proxy, ledger: cfg.ledgerSubjects(), consumers: cfg.Consumers, log: cfg.Log}).open()
+	return (&apiProxy{nc: s.proxy, ledger: cfg.ledgerSubjects(), consumers: cfg.Consumers, log: cfg.Log}).openProxy()
 }
 
-// start starts a server over dir. One that could not read the state of a consumer is started
+// startServer starts a server over dir. One that could not read the state of a consumer is started
 // again without that state, which may have stopped the stream as well.
-func start(cfg Config, dir string) (*server.Server, error) {
+func startServer(cfg Config, dir string) (*server.Server, error) {
 	srv, err := startOnce(cfg, dir)
 	if err != nil {
 		return nil, err
@@ -244,8 +246,8 @@ func startOnce(cfg Config, dir string) (*server.Server, error) {
 		DontListen:         cfg.NoListen,
 		NoSigs:             true,
 		MaxPayload:         cfg.MaxPayload,
-		Accounts:           links.accounts(),
-		Nkeys:              users(key, stranger, links, cfg),
+		Accounts:           links.listAccounts(),
+		Nkeys:              listUsers(key, stranger, links, cfg),
 		NoAuthUser:         unknown,
 		JetStream:          true,
 		StoreDir:           dir,
@@ -259,7 +261,7 @@ func startOnce(cfg Config, dir string) (*server.Server, error) {
 	log := &serverLog{log: cfg.Log}
 	srv.SetLoggerV2(log, false, false, false)
 	srv.Start()
-	refused := log.refusal()
+	refused := log.readFatalCause()
 	if refused == "" && srv.ReadyForConnections(cfg.StartLimit) {
 		return srv, nil
 	}
@@ -274,8 +276,8 @@ func startOnce(cfg Config, dir string) (*server.Server, error) {
 // ClientURL returns the URL clients connect to, "" when the server does not listen.
 func (s *Server) ClientURL() string { return s.url }
 
-// current is the server that runs, or the last one that did.
-func (s *Server) current() *server.Server {
+// findCurrentServer is the server that runs, or the last one that did.
+func (s *Server) findCurrentServer() *server.Server {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.server
@@ -285,7 +287,7 @@ func (s *Server) current() *server.Server {
 type pipes struct{ s *Server }
 
 // InProcessConn is what [nats.InProcessServer] asks for.
-func (p pipes) InProcessConn() (net.Conn, error) { return p.s.current().InProcessConn() }
+func (p pipes) InProcessConn() (net.Conn, error) { return p.s.findCurrentServer().InProcessConn() }
 
 // InProcess returns the option that makes nats.Connect use a pipe into this server, as
 // its operator.
@@ -297,7 +299,7 @@ func (s *Server) InProcess() nats.Option {
 
 // SyncAlways reports whether the running server syncs before it acknowledges.
 func (s *Server) SyncAlways() bool {
-	cfg := s.current().JetStreamConfig()
+	cfg := s.findCurrentServer().JetStreamConfig()
 	return cfg != nil && cfg.SyncAlways
 }
 
@@ -312,19 +314,19 @@ func (s *Server) Stop() error {
 		if s.proxy != nil {
 			s.proxy.Close()
 		}
-		running := s.current()
+		running := s.findCurrentServer()
 		if !s.stuck.Load() {
 			running.Shutdown()
 			running.WaitForShutdown()
-		} else if !end(running, lookLimit) {
+		} else if !endServer(running, lookLimit) {
 			s.err = fmt.Errorf("stop nats-server: %w: it does not end", ErrStalled)
 		}
-		s.err = errors.Join(s.err, s.release())
+		s.err = errors.Join(s.err, s.releaseLock())
 	})
 	return s.err
 }
 
-func (s *Server) release() error {
+func (s *Server) releaseLock() error {
 	if s.lock == nil {
 		return nil
 	}

@@ -72,8 +72,8 @@ func (s *writeFailure) Unwrap() []error {
 	return []error{ErrStalled, &schemas.Error{Code: schemas.CodeStorage, Message: message}}
 }
 
-// stalled finds what takes nothing in what the server says of its health, nil for nothing.
-func stalled(h *server.HealthStatus) *writeFailure {
+// findWriteFailure finds what takes nothing in what the server says of its health, nil for nothing.
+func findWriteFailure(h *server.HealthStatus) *writeFailure {
 	var found *writeFailure
 	for _, e := range h.Errors {
 		switch _, cause, failed := strings.Cut(e.Error, " write error: "); {
@@ -131,7 +131,8 @@ func (s *Server) Err() error {
 func (s *Server) Guard(ctx context.Context) (context.Context, context.CancelFunc) {
 	guarded, cancel := context.WithCancelCause(ctx)
 	s.mu.RLock()
-	why, stalls := s.writeFailure, s.stalls
+	why := s.writeFailure
+	stalls := s.stalls
 	s.mu.RUnlock()
 	if why != nil {
 		cancel(why)
@@ -151,8 +152,8 @@ func (s *Server) Guard(ctx context.Context) (context.Context, context.CancelFunc
 	return guarded, func() { cancel(context.Canceled) }
 }
 
-// note keeps why a stream takes nothing, or that all do.
-func (s *Server) note(why *writeFailure) {
+// noteWriteFailure keeps why a stream takes nothing, or that all do.
+func (s *Server) noteWriteFailure(why *writeFailure) {
 	s.mu.Lock()
 	before := s.writeFailure
 	s.writeFailure = why
@@ -171,10 +172,10 @@ func (s *Server) note(why *writeFailure) {
 	}
 }
 
-// watch looks at the streams until quit is closed. When one takes nothing because the disk was
+// watchStreams looks at the streams until quit is closed. When one takes nothing because the disk was
 // full, and it is not any more, the server is started anew: it reads what is on the disk, as
 // after a crash. What it acknowledged is there, what it did not may be.
-func (s *Server) watch() {
+func (s *Server) watchStreams() {
 	defer close(s.watched)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -186,7 +187,7 @@ func (s *Server) watch() {
 			return
 		case <-tick.C:
 		}
-		why := s.look()
+		why := s.lookForStall()
 		select {
 		case <-s.quit: // it was not waited for: nothing is known
 			return
@@ -195,7 +196,7 @@ func (s *Server) watch() {
 		if why == nil {
 			s.stuck.Store(false)
 		}
-		s.note(why)
+		s.noteWriteFailure(why)
 		now := time.Now()
 		if why == nil || !why.full && !why.again || now.Before(next) {
 			continue
@@ -207,23 +208,23 @@ func (s *Server) watch() {
 		if now.Sub(last) > 2*mostPause {
 			pause = leastPause
 		}
-		s.restart()
+		s.restartServer()
 		last = time.Now()
 		next = last.Add(pause)
 		pause = min(2*pause, mostPause)
 	}
 }
 
-// look returns why a stream takes nothing, nil for no reason.
-func (s *Server) look() *writeFailure {
+// lookForStall returns why a stream takes nothing, nil for no reason.
+func (s *Server) lookForStall() *writeFailure {
 	if s.refused != "" {
 		return &writeFailure{what: "nats-server did not start again", cause: s.refused, again: true}
 	}
 	if s.asked == nil {
 		s.asked = make(chan *writeFailure, 1)
 		go func(srv *server.Server, answer chan<- *writeFailure) {
-			answer <- stalled(srv.Healthz(&server.HealthzOptions{Details: true}))
-		}(s.current(), s.asked)
+			answer <- findWriteFailure(srv.Healthz(&server.HealthzOptions{Details: true}))
+		}(s.findCurrentServer(), s.asked)
 	}
 	limit := time.NewTimer(lookLimit)
 	defer limit.Stop()
@@ -239,17 +240,17 @@ func (s *Server) look() *writeFailure {
 	return nil
 }
 
-// restart starts the server anew, at the same port. When it refuses, look says so; when the
+// restartServer starts the server anew, at the same port. When it refuses, look says so; when the
 // old one does not end, look has nobody who answers.
-func (s *Server) restart() {
+func (s *Server) restartServer() {
 	s.cfg.Log.Warn("there is room on the disk again: nats-server is started anew")
-	if s.refused == "" && !end(s.current(), endLimit) {
+	if s.refused == "" && !endServer(s.findCurrentServer(), endLimit) {
 		s.stuck.Store(true)
 		s.asked = make(chan *writeFailure)
 		return
 	}
 	s.refused = ""
-	srv, err := start(s.cfg, s.dir)
+	srv, err := startServer(s.cfg, s.dir)
 	if err != nil {
 		s.refused = err.Error()
 		return
@@ -259,8 +260,8 @@ func (s *Server) restart() {
 	s.mu.Unlock()
 }
 
-// end shuts a server down and reports whether it ended in time.
-func end(srv *server.Server, limit time.Duration) bool {
+// endServer shuts a server down and reports whether it ended in time.
+func endServer(srv *server.Server, limit time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

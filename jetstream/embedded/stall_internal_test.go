@@ -41,7 +41,7 @@ func TestStalled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := stalled(&server.HealthStatus{Errors: c.errors})
+			got := findWriteFailure(&server.HealthStatus{Errors: c.errors})
 			if (got == nil) != (c.says == "") || got != nil && got.full != c.full {
 				t.Fatalf("stalled = %+v", got)
 			}
@@ -76,7 +76,7 @@ func TestGuard(t *testing.T) {
 	if err := s.Err(); err != nil {
 		t.Fatalf("Err = %v of a server that is well", err)
 	}
-	if err := s.current().ShutdownJetStream(); err != nil {
+	if err := s.findCurrentServer().ShutdownJetStream(); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -126,8 +126,8 @@ func TestRestart(t *testing.T) {
 		if err != nil || ack.Sequence != seq {
 			t.Fatalf("publish %d: %+v, %v", seq, ack, err)
 		}
-		s.restart()
-		if why := s.look(); why != nil {
+		s.restartServer()
+		if why := s.lookForStall(); why != nil {
 			t.Fatalf("after restart %d: %v", seq, why)
 		}
 		for _, status := range back {
@@ -152,12 +152,12 @@ func TestNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{asked: make(chan *writeFailure, 1), quit: make(chan struct{})}
 		for range 2 {
-			if why := s.look(); why == nil || why.full || !strings.Contains(why.Error(), "nats-server: it does not answer; see the log, mend the disk and restart") {
+			if why := s.lookForStall(); why == nil || why.full || !strings.Contains(why.Error(), "nats-server: it does not answer; see the log, mend the disk and restart") {
 				t.Fatalf("look = %v", why)
 			}
 		}
 		s.asked <- nil
-		if why := s.look(); why != nil || s.asked != nil {
+		if why := s.lookForStall(); why != nil || s.asked != nil {
 			t.Errorf("it has answered, and look = %v", why)
 		}
 	})
@@ -170,7 +170,7 @@ func TestEndOfOneThatDoesNotAnswer(t *testing.T) {
 		s := &Server{asked: make(chan *writeFailure, 1), quit: make(chan struct{}), watched: make(chan struct{})}
 		s.cfg.Log = slog.New(slog.DiscardHandler)
 		s.stalls = make(chan struct{})
-		go s.watch()
+		go s.watchStreams()
 		time.Sleep(2 * lookLimit) // of the bubble
 		if !s.stuck.Load() || s.Err() == nil {
 			t.Fatalf("not noticed: %v", s.Err())

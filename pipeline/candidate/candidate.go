@@ -85,7 +85,8 @@ func (c *Candidate) SetScore(score float64) { c.Score, c.Standing = score, score
 
 // Replace puts another content in the place of the whole.
 func (c *Candidate) Replace(text string) {
-	c.Content, c.ContentTokens = schemas.TextContent(text), 0
+	c.Content = schemas.TextContent(text)
+	c.ContentTokens = 0
 }
 
 // Fenced reports whether the text is shown within a fence that says that it is no

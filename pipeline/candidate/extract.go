@@ -78,7 +78,7 @@ func (e *Extract) Text() string {
 	for i, l := range e.Lines {
 		switch {
 		case e.Quoted && i > 0:
-			b.WriteString(e.parting(i))
+			b.WriteString(e.chooseSeparator(i))
 		case e.Quoted:
 		case e.Blob && i > 0:
 			b.WriteByte('\n')
@@ -101,8 +101,8 @@ func (e *Extract) Text() string {
 	return b.String()
 }
 
-// parting stands before line i of a quotation. Behind a title nothing marks what is left out.
-func (e *Extract) parting(i int) string {
+// chooseSeparator stands before line i of a quotation. Behind a title nothing marks what is left out.
+func (e *Extract) chooseSeparator(i int) string {
 	if first := e.Lines[0].Span; i == 1 && first.Start == 0 && !strings.Contains(e.Whole.Text()[:first.End], "\n") {
 		return "\n"
 	}
@@ -114,12 +114,14 @@ func (e *Extract) parting(i int) string {
 func Like(times int64, line, pattern string) string {
 	var b strings.Builder
 	b.WriteString(strconv.FormatInt(times, 10) + " lines like: ")
-	want := strings.FieldsFunc(pattern, blank)
-	all, at, open := len(want) == 1, 0, false // open: within braces
+	want := strings.FieldsFunc(pattern, isBlankRune)
+	all := len(want) == 1
+	at := 0
+	open := false // open: within braces
 	for i := 0; at < len(line); i++ {
-		from := at + len(line[at:]) - len(strings.TrimLeftFunc(line[at:], blank))
+		from := at + len(line[at:]) - len(strings.TrimLeftFunc(line[at:], isBlankRune))
 		to := len(line)
-		if n := strings.IndexFunc(line[from:], blank); n >= 0 {
+		if n := strings.IndexFunc(line[from:], isBlankRune); n >= 0 {
 			to = from + n
 		}
 		varies := from < to && (all && want[0] == Varies || i < len(want) && want[i] == Varies)
@@ -131,7 +133,8 @@ func Like(times int64, line, pattern string) string {
 			b.WriteByte('{')
 		}
 		b.WriteString(line[from:to])
-		at, open = to, varies
+		at = to
+		open = varies
 	}
 	if open {
 		b.WriteByte('}')
@@ -142,8 +145,8 @@ func Like(times int64, line, pattern string) string {
 // Varies stands in a pattern for a token that differs between its lines.
 const Varies = "<*>"
 
-// blank is what separates the tokens of a line.
-func blank(r rune) bool { return r == ' ' || r == '\t' }
+// isBlankRune is what separates the tokens of a line.
+func isBlankRune(r rune) bool { return r == ' ' || r == '\t' }
 
 // Gaps are the spans of the whole that the lines leave out, in order.
 func (e *Extract) Gaps() []schemas.Span {

@@ -4,7 +4,9 @@ package candidate
 // of the fields that they withhold. Package defend alone calls it. Nothing may leave of a candidate that is not
 // judged: isolation refuses it, as it refuses one without a verdict.
 func (c *Candidate) SetJudged(left *Visible, withheld []string) {
-	c.Visible, c.Withheld, c.judged = left, withheld, true
+	c.Visible = left
+	c.Withheld = withheld
+	c.judged = true
 	if len(withheld) > 0 {
 		c.ContentTokens = 0 // they counted the speaker
 	}

@@ -53,7 +53,9 @@ func NewVisible(r *schemas.Record, masked bool) Visible {
 		AccessCount: r.AccessCount, SupersededBy: r.SupersededBy, Facets: r.Facets, Masked: masked,
 	}
 	if masked {
-		v.Provenance.Checksum, v.Novelty, v.Counted = "", nil, 0
+		v.Provenance.Checksum = ""
+		v.Novelty = nil
+		v.Counted = 0
 	}
 	return v
 }
@@ -86,7 +88,8 @@ func (v *Visible) Age(now time.Time) float64 { return max(0, now.Sub(v.CreatedAt
 // Decay returns what the item's decay_fn has left of it, 0–1; 1 without one. lambda is the decay a
 // day of an exponential one that names none.
 func (v *Visible) Decay(now time.Time, lambda float64) float64 {
-	d, age := v.DecayFn, v.Age(now)
+	d := v.DecayFn
+	age := v.Age(now)
 	switch {
 	case d == nil || d.Kind == "none":
 		return 1

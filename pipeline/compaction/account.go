@@ -24,8 +24,8 @@ import (
 // ErrAccount is returned when shown and dropped do not add up to the candidates.
 var ErrAccount = errors.New("drop report does not account for every candidate")
 
-// reasons in the order in which a report's sentence names them.
-func reasons() []schemas.DropReason {
+// listReasons in the order in which a report's sentence names them.
+func listReasons() []schemas.DropReason {
 	return []schemas.DropReason{
 		schemas.DropBudget, schemas.DropRank, schemas.DropScore, schemas.DropConfidence, schemas.DropDuplicate, schemas.DropNewer, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded,
 		schemas.DropSummarised, schemas.DropOffTopic, schemas.DropInjection, schemas.DropRelevance, schemas.DropErased,
@@ -42,16 +42,16 @@ func Report(id, packID string, at time.Time, cs []candidate.Candidate) schemas.D
 		switch {
 		case !c.Kept():
 			counts[c.Drop]++
-			out.Drops = append(out.Drops, schemas.Drop{ItemID: c.ID, Reason: c.Drop, Detail: c.Detail, Score: round(c.Score), Tokens: c.Tokens, Place: c.Place})
+			out.Drops = append(out.Drops, schemas.Drop{ItemID: c.ID, Reason: c.Drop, Detail: c.Detail, Score: roundScore(c.Score), Tokens: c.Tokens, Place: c.Place})
 			out.DroppedItemIDs = append(out.DroppedItemIDs, c.ID)
 			out.TokenSavings += c.Tokens
 		case c.Extract != nil:
 			counts[schemas.DropSummarised]++
-			out.Drops = append(out.Drops, spans(c)...)
+			out.Drops = append(out.Drops, listSpanDrops(c)...)
 			out.TokenSavings += c.Extract.Before - c.Extract.After
 		}
 	}
-	out.Reason = sentence(counts)
+	out.Reason = writeSentence(counts)
 	return out
 }
 
@@ -105,7 +105,7 @@ func CountDenied(r schemas.DropReport, denied []candidate.Denied) schemas.DropRe
 	for _, d := range denied {
 		r.Denied[d.Reason]++
 	}
-	return withReason(r, because(len(denied), schemas.DropPolicy))
+	return withReason(r, formatReason(len(denied), schemas.DropPolicy))
 }
 
 // NameDenied adds to a report which items policy denied, and why.
@@ -115,12 +115,12 @@ func NameDenied(r schemas.DropReport, denied []candidate.Denied) schemas.DropRep
 		drops[i] = schemas.Drop{ItemID: d.ID, Reason: schemas.DropPolicy, Detail: d.Reason}
 	}
 	r.Denied = CountDenied(r, denied).Denied
-	return withDrops(r, drops, because(len(denied), schemas.DropPolicy))
+	return withDrops(r, drops, formatReason(len(denied), schemas.DropPolicy))
 }
 
-// spans are the drops of what an extract leaves out. The tokens it saves are shared out
+// listSpanDrops are the drops of what an extract leaves out. The tokens it saves are shared out
 // by length, so that they add up.
-func spans(c *candidate.Candidate) []schemas.Drop {
+func listSpanDrops(c *candidate.Candidate) []schemas.Drop {
 	gaps := c.Extract.Gaps()
 	out := make([]schemas.Drop, len(gaps))
 	total := 0
@@ -132,17 +132,17 @@ func spans(c *candidate.Candidate) []schemas.Drop {
 	for i, g := range gaps {
 		passed += g.End - g.Start
 		upTo := saved * passed / max(1, total)
-		out[i] = schemas.Drop{ItemID: c.ID, Reason: schemas.DropSummarised, Score: round(c.Score), Tokens: upTo - given, Span: &gaps[i]}
+		out[i] = schemas.Drop{ItemID: c.ID, Reason: schemas.DropSummarised, Score: roundScore(c.Score), Tokens: upTo - given, Span: &gaps[i]}
 		given = upTo
 	}
 	return out
 }
 
-func sentence(counts map[schemas.DropReason]int) string {
+func writeSentence(counts map[schemas.DropReason]int) string {
 	var parts []string
-	for _, r := range reasons() {
+	for _, r := range listReasons() {
 		if n := counts[r]; n > 0 {
-			parts = append(parts, because(n, r))
+			parts = append(parts, formatReason(n, r))
 		}
 	}
 	if len(parts) == 0 {
@@ -156,7 +156,7 @@ const (
 	leftOut = "Left out: "
 )
 
-func because(n int, r schemas.DropReason) string {
+func formatReason(n int, r schemas.DropReason) string {
 	return fmt.Sprintf("%d because %s", n, r.Sentence())
 }
 
@@ -203,4 +203,4 @@ func Verify(cs []candidate.Candidate, shown []int, report *schemas.DropReport) e
 	return nil
 }
 
-func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+func roundScore(x float64) float64 { return math.Round(x*1e4) / 1e4 }

@@ -76,7 +76,7 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 			break
 		}
 		c := &cs[i]
-		if c.Extract != nil || !shortens(c) {
+		if c.Extract != nil || !canShorten(c) {
 			continue
 		}
 		before := Tokens(c, o.Counter)
@@ -87,19 +87,19 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 		target := int(min(max(part*float64(before), Smallest), max(largest*float64(o.Budget), Smallest)))
 		p := &piece{c: c, before: before, target: min(target, before)}
 		room -= p.target
-		r.open(p, o.Query, p.target)
+		r.readItem(p, o.Query, p.target)
 		list = append(list, p)
 	}
 	n := 0
 	for _, p := range list {
-		if r.shorten(p, o.Counter) {
+		if r.shortenPiece(p, o.Counter) {
 			n++
 		}
 	}
 	return n
 }
 
-func shortens(c *candidate.Candidate) bool {
+func canShorten(c *candidate.Candidate) bool {
 	return c.Kept() && !c.Abbreviated && !c.Fenced() && c.Quote == nil && c.Kind != schemas.KindTool && c.Kind != schemas.KindCode
 }
 
@@ -107,15 +107,15 @@ func shortens(c *candidate.Candidate) bool {
 // with the sentence that says most for the query of the options. It reports whether there is one; without, the
 // candidate stays as it is.
 func ShortenTo(c *candidate.Candidate, tokens int, o Options) bool {
-	if tokens < Smallest || !shortens(c) {
+	if tokens < Smallest || !canShorten(c) {
 		return false
 	}
 	was := *c
 	c.ShowWhole()
 	p := &piece{c: c, before: Tokens(c, o.Counter), target: tokens}
 	r := newReader(o.Query, o.Texts)
-	r.open(p, o.Query, p.target)
-	if r.shorten(p, o.Counter) && c.Extract.After <= tokens {
+	r.readItem(p, o.Query, p.target)
+	if r.shortenPiece(p, o.Counter) && c.Extract.After <= tokens {
 		return true
 	}
 	*c = was
@@ -163,11 +163,11 @@ func blobLines(c *candidate.Candidate, query string, target int) []candidate.Lin
 	return lines
 }
 
-// shorten makes a piece's extract; false when it would save nothing.
-func (r *reader) shorten(p *piece, by token.Counter) bool {
+// shortenPiece makes a piece's extract; false when it would save nothing.
+func (r *reader) shortenPiece(p *piece, by token.Counter) bool {
 	lines := p.lines
 	if lines == nil {
-		lines = r.pick(p)
+		lines = r.pickUnits(p)
 	}
 	e := &candidate.Extract{Whole: p.c.Content, Before: p.before, Lines: lines, Blob: p.lines != nil}
 	if len(lines) == 0 || len(e.Gaps()) == 0 {
@@ -185,11 +185,11 @@ func (r *reader) shorten(p *piece, by token.Counter) bool {
 	return true
 }
 
-// pick takes units, best first by score against size, until the target is reached, and
+// pickUnits takes units, best first by score against size, until the target is reached, and
 // joins those that are together.
-func (r *reader) pick(p *piece) []candidate.Line {
+func (r *reader) pickUnits(p *piece) []candidate.Line {
 	text := p.c.Content.Text()
-	scores := r.scores(p)
+	scores := r.scoreUnits(p)
 	cost := func(i int) float64 {
 		u := p.units[i]
 		return float64(p.before) * float64(u.End-u.Start) / float64(len(text)+1)
@@ -279,11 +279,11 @@ func Score(cs []candidate.Candidate, query string, texts *Texts) {
 	pieces := make([]piece, len(cs))
 	for i := range cs {
 		pieces[i] = piece{c: &cs[i]}
-		r.openWhole(&pieces[i], r.texts.of(&cs[i]))
+		r.openWhole(&pieces[i], r.texts.readContent(&cs[i]))
 	}
 	for i := range cs {
 		best := 0.0
-		for _, s := range r.scores(&pieces[i]) {
+		for _, s := range r.scoreUnits(&pieces[i]) {
 			best = max(best, s)
 		}
 		cs[i].SetScore(best / (best + 2))

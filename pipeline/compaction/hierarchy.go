@@ -21,8 +21,8 @@ type Source struct {
 	Class     string // items of one class alone are summarised together
 }
 
-// text is the whole of a leaf.
-func (l *Source) text() string {
+// readLeafText is the whole of a leaf.
+func (l *Source) readLeafText() string {
 	if e := l.Candidate.Extract; e != nil {
 		return e.Whole.Text()
 	}
@@ -63,18 +63,18 @@ func Summarise(leaves []Source, query string, budget int, by token.Counter) []Su
 		c := *leaves[i].Candidate
 		c.ShowWhole()
 		h.pieces[i] = piece{c: &c, before: Tokens(&c, by)}
-		h.r.open(&h.pieces[i], query, blobTokens)
+		h.r.readItem(&h.pieces[i], query, blobTokens)
 		if h.pieces[i].lines != nil {
 			h.r.openLines(&h.pieces[i])
 		}
 	}
-	for _, session := range h.runs() {
+	for _, session := range h.groupLeaves() {
 		var lines []line
 		for _, cluster := range session {
-			lines = append(lines, h.cluster(cluster)...)
+			lines = append(lines, h.summariseCluster(cluster)...)
 		}
 		if len(session) > 1 {
-			h.add(schemas.SummaryOfSession, leaves[session[0][0]].Candidate.SessionID(), lines, budget)
+			h.addSummary(schemas.SummaryOfSession, leaves[session[0][0]].Candidate.SessionID(), lines, budget)
 		}
 	}
 	return h.out
@@ -88,8 +88,8 @@ type hierarchy struct {
 	out    []Summary
 }
 
-// runs groups leaves: sessions of one class, each a list of clusters in order of time.
-func (h *hierarchy) runs() [][][]int {
+// groupLeaves groups leaves: sessions of one class, each a list of clusters in order of time.
+func (h *hierarchy) groupLeaves() [][][]int {
 	order := fill.All(len(h.leaves))
 	slices.SortStableFunc(order, func(a, b int) int {
 		x := h.leaves[a].Candidate.Visible
@@ -130,28 +130,28 @@ type line struct {
 	leaf    int
 }
 
-// cluster summarises items that are together, and the long ones of them each. It
+// summariseCluster summarises items that are together, and the long ones of them each. It
 // returns the lines that the level above may take.
-func (h *hierarchy) cluster(leaves []int) []line {
+func (h *hierarchy) summariseCluster(leaves []int) []line {
 	var lines []line
 	total := 0
 	for _, i := range leaves {
 		total += h.pieces[i].before
-		lines = append(lines, h.item(i)...)
+		lines = append(lines, h.summariseItem(i)...)
 	}
 	if len(leaves) < 2 {
 		return lines
 	}
-	return h.add(schemas.SummaryOfCluster, h.leaves[leaves[0]].Candidate.SessionID(), lines, int(clusterPart*float64(total)))
+	return h.addSummary(schemas.SummaryOfCluster, h.leaves[leaves[0]].Candidate.SessionID(), lines, int(clusterPart*float64(total)))
 }
 
-// item returns the lines of an item: its sentences, or those of its summary when it is
+// summariseItem returns the lines of an item: its sentences, or those of its summary when it is
 // long.
-func (h *hierarchy) item(i int) []line {
+func (h *hierarchy) summariseItem(i int) []line {
 	p := &h.pieces[i]
 	r := p.c.Visible
-	text := h.leaves[i].text()
-	scores := h.r.scores(p)
+	text := h.leaves[i].readLeafText()
+	scores := h.r.scoreUnits(p)
 	lines := make([]line, len(p.units))
 	for n, u := range p.units {
 		lines[n] = line{text: text[u.Start:u.End], speaker: oneLine(r.Speaker), cite: schemas.SpanRef{ItemID: r.ID, Span: u},
@@ -160,14 +160,14 @@ func (h *hierarchy) item(i int) []line {
 	if p.before < longItem || len(lines) < 3 && p.lines == nil {
 		return lines
 	}
-	return h.add(schemas.SummaryOfItem, r.SessionID(), lines, int(itemPart*float64(p.before)))
+	return h.addSummary(schemas.SummaryOfItem, r.SessionID(), lines, int(itemPart*float64(p.before)))
 }
 
-// add makes a summary of the best lines that take at most limit tokens, in their order, and returns its lines as the level
+// addSummary makes a summary of the best lines that take at most limit tokens, in their order, and returns its lines as the level
 // above may take them. It makes none, and returns the lines as they are, when the summary would hold them all or none,
 // would save nothing, or would, as that of several items, repeat one of them.
-func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line, limit int) []line {
-	taken := choose(lines, limit, level != schemas.SummaryOfItem)
+func (h *hierarchy) addSummary(level schemas.SummaryLevel, session string, lines []line, limit int) []line {
+	taken := chooseLines(lines, limit, level != schemas.SummaryOfItem)
 	isWhole := level == schemas.SummaryOfItem && len(taken) == len(lines)
 	if len(taken) == 0 || isWhole && h.pieces[lines[0].leaf].lines == nil {
 		return lines
@@ -234,9 +234,9 @@ const (
 	repeated  = .7  // of a line's score that is lost when all of it has been said
 )
 
-// choose picks lines greedily by score and by what they say that no line before has said,
+// chooseLines picks lines greedily by score and by what they say that no line before has said,
 // against their cost, until limit tokens are taken, and returns them in order.
-func choose(lines []line, limit int, speakers bool) []int {
+func chooseLines(lines []line, limit int, speakers bool) []int {
 	said := map[uint64]bool{}
 	var taken []int
 	shelf := fill.Shelf{

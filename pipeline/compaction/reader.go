@@ -38,7 +38,7 @@ type reading struct {
 	plain []float64      // score of each unit
 }
 
-func (r *reading) bytes() int {
+func (r *reading) countBytes() int {
 	n := 16 + 48*len(r.units)
 	for _, terms := range r.terms {
 		n += 8 * len(terms)
@@ -46,8 +46,8 @@ func (r *reading) bytes() int {
 	return n
 }
 
-// of reads the content of a candidate.
-func (t *Texts) of(c *candidate.Candidate) reading {
+// readContent reads the content of a candidate.
+func (t *Texts) readContent(c *candidate.Candidate) reading {
 	if c.Content.Raw() != nil {
 		return reading{blob: true}
 	}
@@ -63,14 +63,14 @@ func (t *Texts) of(c *candidate.Candidate) reading {
 			r.blob = kind != blob.Text && kind != blob.Binary
 		}
 		if !r.blob {
-			r = t.read(text, units(text))
+			r = t.readUnits(text, splitUnits(text))
 		}
-		return r, r.bytes()
+		return r, r.countBytes()
 	})
 }
 
-// read reads the units of a text.
-func (t *Texts) read(text string, units []schemas.Span) reading {
+// readUnits reads the units of a text.
+func (t *Texts) readUnits(text string, units []schemas.Span) reading {
 	r := reading{units: units, terms: make([][]uint64, len(units)), plain: make([]float64, len(units))}
 	var an language.Analyzer
 	said := map[uint64]float64{}
@@ -116,8 +116,8 @@ func newReader(query string, texts *Texts) *reader {
 	return r
 }
 
-// asks returns how many units hold a term, and whether it is of the question.
-func (r *reader) asks(term uint64) (held int, ok bool) {
+// findQueryTerm returns how many units hold a term, and whether it is of the question.
+func (r *reader) findQueryTerm(term uint64) (held int, ok bool) {
 	if r.bits>>(term%64)&1 == 0 {
 		return 0, false
 	}
@@ -127,12 +127,12 @@ func (r *reader) asks(term uint64) (held int, ok bool) {
 
 // asksAny reports whether one of the terms is of the question.
 func (r *reader) asksAny(terms []uint64) bool {
-	return slices.ContainsFunc(terms, func(t uint64) bool { _, ok := r.asks(t); return ok })
+	return slices.ContainsFunc(terms, func(t uint64) bool { _, ok := r.findQueryTerm(t); return ok })
 }
 
-// open reads an item: the lines of a blob that its extract may hold, or its units.
-func (r *reader) open(p *piece, query string, target int) {
-	known := r.texts.of(p.c)
+// readItem reads an item: the lines of a blob that its extract may hold, or its units.
+func (r *reader) readItem(p *piece, query string, target int) {
+	known := r.texts.readContent(p.c)
 	if known.blob {
 		p.lines = blobLines(p.c, query, target)
 		if p.lines != nil {
@@ -146,9 +146,9 @@ func (r *reader) open(p *piece, query string, target int) {
 func (r *reader) openWhole(p *piece, known reading) {
 	if known.blob {
 		text := p.c.Content.Text()
-		known = r.texts.read(text, units(text))
+		known = r.texts.readUnits(text, splitUnits(text))
 	}
-	r.count(p, known)
+	r.countTerms(p, known)
 }
 
 // openLines reads the lines that were picked of a blob as units.
@@ -157,29 +157,29 @@ func (r *reader) openLines(p *piece) {
 	for i, l := range p.lines {
 		spans[i] = l.Span
 	}
-	r.count(p, r.texts.read(p.c.Content.Text(), spans))
+	r.countTerms(p, r.texts.readUnits(p.c.Content.Text(), spans))
 }
 
-// count counts the question's terms in the units of a piece.
-func (r *reader) count(p *piece, known reading) {
+// countTerms counts the question's terms in the units of a piece.
+func (r *reader) countTerms(p *piece, known reading) {
 	p.reading = known
 	r.units += len(p.units)
 	for _, terms := range p.terms {
 		for _, t := range terms {
-			if held, ok := r.asks(t); ok {
+			if held, ok := r.findQueryTerm(t); ok {
 				r.query[t] = held + 1
 			}
 		}
 	}
 }
 
-// scores are those of an item's units.
-func (r *reader) scores(p *piece) []float64 {
+// scoreUnits are those of an item's units.
+func (r *reader) scoreUnits(p *piece) []float64 {
 	match := make([]float64, len(p.units))
 	out := slices.Clone(p.plain)
 	for i, terms := range p.terms {
 		for _, t := range terms {
-			if held, ok := r.asks(t); ok {
+			if held, ok := r.findQueryTerm(t); ok {
 				match[i] += math.Log(1 + float64(r.units)/float64(1+held))
 			}
 		}

@@ -11,9 +11,9 @@ import (
 // maxUnit is the longest unit in bytes: what has no sentence's end is cut at a space.
 const maxUnit = 600
 
-// units cuts a text into sentences and lines: spans without white space around them, in
+// splitUnits cuts a text into sentences and lines: spans without white space around them, in
 // order, that hold everything but white space.
-func units(text string) []schemas.Span {
+func splitUnits(text string) []schemas.Span {
 	var out []schemas.Span
 	for _, s := range language.Sentences(text) {
 		for s.End-s.Start > maxUnit {

@@ -49,8 +49,9 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	if !ok {
 		info = schemas.KindInfo{Kind: r.Kind, SourceType: schemas.SourceMemory, Section: schemas.SectionMemory}
 	}
-	score, signals := round(c.Score), c.Signals.Map()
-	sources, strongest := retrievers(c, info.SourceType)
+	score := roundScore(c.Score)
+	signals := c.Signals.Map()
+	sources, strongest := listRetrievers(c, info.SourceType)
 	from := r.Provenance.SourceURI
 	if c.Verdict.Redact {
 		from = ""
@@ -60,24 +61,25 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 		Result: schemas.ResultItem{
 			ID: r.ID, Content: c.Content,
 			Metadata: schemas.ResultMetadata{
-				Source: sources, Redacted: c.Redacted, Flagged: flag(c), Withheld: c.Withheld, ByteSize: len(c.Content.Text()), Kind: r.Kind,
+				Source: sources, Redacted: c.Redacted, Flagged: chooseFlag(c), Withheld: c.Withheld, ByteSize: len(c.Content.Text()), Kind: r.Kind,
 				CreatedAt: r.CreatedAt, Position: r.Position, SourceURI: from,
-				Type: r.Type, Category: r.Category, Confidence: confidence(r), Session: r.SessionID(), Speaker: r.Speaker, Author: r.Author,
+				Type: r.Type, Category: r.Category, Confidence: readConfidence(r), Session: r.SessionID(), Speaker: r.Speaker, Author: r.Author,
 			},
 		},
 		Item: schemas.ContextItem{
 			ID: r.ID, SourceType: info.SourceType, ContentRef: "log:" + strconv.FormatInt(r.Position, 10),
 			Score: score, SecurityLabel: strings.Join(r.SecurityLabel, ","), PIIFlags: r.PIIFlags,
-			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: spans(c), SummaryRef: summary(c), Obligations: c.Verdict.Obligations,
+			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: listSpans(c), SummaryRef: findSummary(c), Obligations: c.Verdict.Obligations,
 			Evidence: schemas.RetrievalEvidence{
-				Retriever: strongest, Query: o.Query, Filters: o.Filters, Reranker: o.Reranker, Score: score, Bears: round(c.Signals.Bears()),
+				Retriever: strongest, Query: o.Query, Filters: o.Filters, Reranker: o.Reranker, Score: score, Bears: roundScore(c.Signals.Bears()),
 				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: c.Channels.Map(), Signals: signals,
 			},
 		},
 		Provenance: schemas.ProvenanceRef{ItemID: r.ID, Position: r.Position, Signer: r.Facets.Signer, Source: from},
 	}
 	if c.Quote != nil {
-		out.Item.Where, out.Result.Comment = strings.TrimRight(c.Quote.Head, " ›:"), c.Quote.Comment
+		out.Item.Where = strings.TrimRight(c.Quote.Head, " ›:")
+		out.Result.Comment = c.Quote.Comment
 	}
 	if slices.Contains(c.Withheld, "pii_flags") {
 		out.Item.Redactions = nil // they are named by the flags
@@ -92,8 +94,8 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	return out, nil
 }
 
-// flag says that a content is to be quoted alone.
-func flag(c *candidate.Candidate) schemas.Flag {
+// chooseFlag says that a content is to be quoted alone.
+func chooseFlag(c *candidate.Candidate) schemas.Flag {
 	switch {
 	case c.Suspect:
 		return schemas.FlagInjection
@@ -103,17 +105,17 @@ func flag(c *candidate.Candidate) schemas.Flag {
 	return ""
 }
 
-// confidence is the writer's, 1 when the writer gave none.
-func confidence(r *candidate.Visible) float64 {
+// readConfidence is the writer's, 1 when the writer gave none.
+func readConfidence(r *candidate.Visible) float64 {
 	if r.Confidence == nil {
 		return 1
 	}
 	return *r.Confidence
 }
 
-// retrievers returns the names of those that found the item, joined, and the one that
+// listRetrievers returns the names of those that found the item, joined, and the one that
 // spoke for it most.
-func retrievers(c *candidate.Candidate, source schemas.SourceType) (all, strongest string) {
+func listRetrievers(c *candidate.Candidate, source schemas.SourceType) (all, strongest string) {
 	best := math.Inf(-1)
 	for _, name := range []string{"keyword", "vector", "encoder", "graph", "recency"} {
 		ch, ok := c.Channels.Of(name)
@@ -125,7 +127,8 @@ func retrievers(c *candidate.Candidate, source schemas.SourceType) (all, stronge
 		}
 		all += name
 		if ch.Z > best || strongest == "" {
-			best, strongest = ch.Z, name
+			best = ch.Z
+			strongest = name
 		}
 	}
 	if all == "" {
@@ -137,20 +140,20 @@ func retrievers(c *candidate.Candidate, source schemas.SourceType) (all, stronge
 	return all, strongest
 }
 
-// spans are those of the content that are shown, nil for the whole.
-func spans(c *candidate.Candidate) []schemas.Span {
+// listSpans are those of the content that are shown, nil for the whole.
+func listSpans(c *candidate.Candidate) []schemas.Span {
 	if c.Extract == nil {
 		return nil
 	}
 	return c.Extract.Spans()
 }
 
-// summary is the kept summary that an extract goes with.
-func summary(c *candidate.Candidate) string {
+// findSummary is the kept summary that an extract goes with.
+func findSummary(c *candidate.Candidate) string {
 	if c.Extract == nil {
 		return ""
 	}
 	return c.Extract.Summary
 }
 
-func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+func roundScore(x float64) float64 { return math.Round(x*1e4) / 1e4 }

@@ -98,14 +98,14 @@ func (s *Sealer) Seal(c Claim) (string, Claim, error) {
 		return "", c, errors.New("seal handle: the claim cannot be encoded")
 	}
 	enc := base64.RawURLEncoding
-	return version + enc.EncodeToString(body) + "." + enc.EncodeToString(s.sign(c.Tenant, body)), c, nil
+	return version + enc.EncodeToString(body) + "." + enc.EncodeToString(s.signBody(c.Tenant, body)), c, nil
 }
 
 // Open returns what a handle of tenant says, or ErrHandle.
 func (s *Sealer) Open(tenant, handle string) (Claim, error) {
-	c, body, sum := parse(handle)
+	c, body, sum := parseHandle(handle)
 	// The signature is compared whatever went wrong before, so that time says nothing.
-	good := hmac.Equal(sum, s.sign(tenant, body))
+	good := hmac.Equal(sum, s.signBody(tenant, body))
 	if !good || c.Tenant != tenant || c.ID == "" || !s.now().Before(c.ExpiresAt) {
 		return Claim{}, ErrHandle
 	}
@@ -114,12 +114,12 @@ func (s *Sealer) Open(tenant, handle string) (Claim, error) {
 
 // HandleTenant returns the tenant that a handle names, unchecked, for where no other says it.
 func HandleTenant(handle string) string {
-	c, _, _ := parse(handle)
+	c, _, _ := parseHandle(handle)
 	return c.Tenant
 }
 
-// parse reads a handle strictly: every text has one meaning, so that no bit is spare.
-func parse(handle string) (c Claim, body, sum []byte) {
+// parseHandle reads a handle strictly: every text has one meaning, so that no bit is spare.
+func parseHandle(handle string) (c Claim, body, sum []byte) {
 	rest, ok := strings.CutPrefix(handle, version)
 	left, right, cut := strings.Cut(rest, ".")
 	if !ok || !cut {
@@ -136,7 +136,7 @@ func parse(handle string) (c Claim, body, sum []byte) {
 
 // Prove returns the proof that agent has stored the content with the hash, in hex.
 func (s *Sealer) Prove(tenant, agent, sha256 string) string {
-	return hex.EncodeToString(s.mac("satchel artifact proofs", tenant, []byte(sha256+"\x00"+agent)))
+	return hex.EncodeToString(s.computeMAC("satchel artifact proofs", tenant, []byte(sha256+"\x00"+agent)))
 }
 
 // Proves reports whether proof says that agent has stored the content with the hash.
@@ -144,12 +144,12 @@ func (s *Sealer) Proves(proof, tenant, agent, sha256 string) bool {
 	return agent != "" && hmac.Equal([]byte(proof), []byte(s.Prove(tenant, agent, sha256)))
 }
 
-func (s *Sealer) sign(tenant string, body []byte) []byte {
-	return s.mac("satchel artifact handles", tenant, body)
+func (s *Sealer) signBody(tenant string, body []byte) []byte {
+	return s.computeMAC("satchel artifact handles", tenant, body)
 }
 
-// mac is HMAC-SHA-256 under a key of the tenant and the use.
-func (s *Sealer) mac(use, tenant string, body []byte) []byte {
+// computeMAC is HMAC-SHA-256 under a key of the tenant and the use.
+func (s *Sealer) computeMAC(use, tenant string, body []byte) []byte {
 	own := hmac.New(sha256.New, s.key)
 	own.Write([]byte(use + "\x00" + tenant))
 	h := hmac.New(sha256.New, own.Sum(nil))

@@ -23,7 +23,8 @@ func Public(tenant string, z *pii.Sanitizer, r *schemas.Record) *schemas.Record 
 func Analyse(tenant string, z *pii.Sanitizer, r *schemas.Record) (shown *schemas.Record, ok bool) {
 	defer func() {
 		if recover() != nil {
-			shown, ok = Hidden(r), false
+			shown = Hidden(r)
+			ok = false
 		}
 	}()
 	resource := policies.ResourceOf(r)
@@ -44,7 +45,10 @@ func Analyse(tenant string, z *pii.Sanitizer, r *schemas.Record) (shown *schemas
 // Hidden returns an item of which nobody sees what it says, nor who said it.
 func Hidden(r *schemas.Record) *schemas.Record {
 	hidden := *r
-	hidden.Content, hidden.Speaker, hidden.Attributes, hidden.Summary = schemas.Content{}, "", nil, nil
+	hidden.Content = schemas.Content{}
+	hidden.Speaker = ""
+	hidden.Attributes = nil
+	hidden.Summary = nil
 	return &hidden
 }
 
@@ -53,7 +57,7 @@ func Hidden(r *schemas.Record) *schemas.Record {
 // counts for nobody. They are all that says whom an item counts for.
 func Indexed(r, shown *schemas.Record) schemas.Facets {
 	f := r.Facets
-	if unsettled(r, shown) {
+	if isUnsettled(r, shown) {
 		f.Labels = slices.Sorted(slices.Values(append(slices.Clone(f.Labels), schemas.LabelUnsettled)))
 	}
 	if shown.Category != r.Category || shown != r && shown.Content.Text() == "" {
@@ -75,10 +79,10 @@ func Population(f *schemas.Facets) (name string, counts bool) {
 	return string(b), schemas.MatchAll().Settled().Match(f)
 }
 
-// unsettled reports whether the built-in policy may hide the whole of an item that its filter lets
+// isUnsettled reports whether the built-in policy may hide the whole of an item that its filter lets
 // through: when the item ends or is no longer valid, for what it was made of, or because nothing
 // remains of it. shown is what Public returns of the item.
-func unsettled(r, shown *schemas.Record) bool {
+func isUnsettled(r, shown *schemas.Record) bool {
 	return !r.ExpiresAt().IsZero() || !r.ValidTo.IsZero() || r.Kind == schemas.KindSummary ||
 		shown != r && shown.Content.Text() == ""
 }

@@ -54,7 +54,7 @@ func Show(run *Run, names []string) (View, error) {
 				f.Answer = run.Answer.Text
 			}
 		case "snippets":
-			f.Snippets = snippets(run)
+			f.Snippets = listSnippets(run)
 		case "metrics":
 			metrics := run.Metrics
 			f.Metrics = &metrics
@@ -87,7 +87,7 @@ func Labels(pack *schemas.ContextResult) map[string]string {
 	return labels
 }
 
-func snippets(run *Run) []schemas.Snippet {
+func listSnippets(run *Run) []schemas.Snippet {
 	if run.Pack == nil {
 		return nil
 	}

@@ -175,7 +175,8 @@ func (l *Lexicon) Words(classes Class) []string {
 		return nil
 	}
 	first := bits.TrailingZeros64(uint64(classes))
-	if classes &^= 1 << first; classes == 0 {
+	classes &^= 1 << first
+	if classes == 0 {
 		return slices.Clip(l.lists[first])
 	}
 	return append(slices.Clip(l.lists[first]), l.Words(classes)...)

@@ -52,12 +52,12 @@ func Mentions(text, speaker string, attributes json.RawMessage) []string {
 // of three capitalised words or more. entities are those of the text.
 func Aliases(text string, attributes json.RawMessage, entities []string) []Alias {
 	f := aliasFinder{}
-	f.attributes(attributes)
-	f.brackets(text)
-	f.markers(text)
+	f.readAttributes(attributes)
+	f.findBracketAliases(text)
+	f.findMarkerAliases(text)
 	for _, name := range entities {
-		if short := initials(strings.Fields(name)); len(short) >= 3 && len(short) <= maxNameWords+4 && strings.Count(name, " ")+1 == len(short) {
-			f.add(true, name, short)
+		if short := collectInitials(strings.Fields(name)); len(short) >= 3 && len(short) <= maxNameWords+4 && strings.Count(name, " ")+1 == len(short) {
+			f.addAliases(true, name, short)
 		}
 	}
 	return f.found
@@ -123,8 +123,8 @@ func plainWords(text string) []string {
 // aliasFinder collects what an item says about names.
 type aliasFinder struct{ found []Alias }
 
-// add takes names for the same thing, unless fewer than two of them are names.
-func (f *aliasFinder) add(initials bool, names ...string) {
+// addAliases takes names for the same thing, unless fewer than two of them are names.
+func (f *aliasFinder) addAliases(initials bool, names ...string) {
 	var kept []string
 	for _, name := range names {
 		name = foldName(strings.Join(plainWords(name), " "))
@@ -140,7 +140,7 @@ func (f *aliasFinder) add(initials bool, names ...string) {
 	}
 }
 
-func (f *aliasFinder) attributes(raw json.RawMessage) {
+func (f *aliasFinder) readAttributes(raw json.RawMessage) {
 	if len(raw) == 0 {
 		return
 	}
@@ -149,12 +149,12 @@ func (f *aliasFinder) attributes(raw json.RawMessage) {
 		Aliases []string `json:"aliases"`
 	}
 	if json.Unmarshal(raw, &a) == nil && a.Entity != "" { // attributes of other types name nothing
-		f.add(false, append([]string{a.Entity}, a.Aliases...)...)
+		f.addAliases(false, append([]string{a.Entity}, a.Aliases...)...)
 	}
 }
 
-// brackets takes "long name (SHORT)" and "SHORT (long name)".
-func (f *aliasFinder) brackets(text string) {
+// findBracketAliases takes "long name (SHORT)" and "SHORT (long name)".
+func (f *aliasFinder) findBracketAliases(text string) {
 	for from := 0; ; {
 		open := strings.IndexByte(text[from:], '(')
 		if open < 0 {
@@ -172,17 +172,18 @@ func (f *aliasFinder) brackets(text string) {
 			continue
 		}
 		if name, ok := afterMarker(inside); ok {
-			f.add(false, capitalised(before, true), name)
+			f.addAliases(false, findCapitalisedRun(before, true), name)
 			continue
 		}
-		words, last := plainWords(inside), before[len(before)-1]
+		words := plainWords(inside)
+		last := before[len(before)-1]
 		switch {
 		case len(words) == 1 && isNumeronym(words[0], last), len(words) == 1 && isNumeronym(last, words[0]):
-			f.add(false, last, words[0])
+			f.addAliases(false, last, words[0])
 		case len(words) == 1 && isShort(words[0]):
-			f.add(false, spelledOut(before, words[0]), words[0])
-		case len(words) > 1 && isShort(last) && strings.EqualFold(initials(words), lettersOf(last)):
-			f.add(false, inside, last)
+			f.addAliases(false, spelledOut(before, words[0]), words[0])
+		case len(words) > 1 && isShort(last) && strings.EqualFold(collectInitials(words), lettersOf(last)):
+			f.addAliases(false, inside, last)
 		}
 	}
 }
@@ -198,8 +199,8 @@ func afterMarker(s string) (string, bool) {
 	return "", false
 }
 
-// markers takes "NAME, also known as NAME" and its like.
-func (f *aliasFinder) markers(text string) {
+// findMarkerAliases takes "NAME, also known as NAME" and its like.
+func (f *aliasFinder) findMarkerAliases(text string) {
 	for _, m := range Default().Words(alias) {
 		m += " "
 		for from := 0; ; {
@@ -217,7 +218,7 @@ func (f *aliasFinder) markers(text string) {
 			if end := strings.IndexAny(rest, ".;,()\n"); end >= 0 {
 				rest = rest[:end]
 			}
-			f.add(false, capitalised(lastWords(head, maxNameWords), true), capitalised(strings.Fields(rest), false))
+			f.addAliases(false, findCapitalisedRun(lastWords(head, maxNameWords), true), findCapitalisedRun(strings.Fields(rest), false))
 		}
 	}
 }
@@ -235,8 +236,8 @@ func lastWords(text string, n int) []string {
 	return words[max(0, len(words)-n):]
 }
 
-// capitalised returns the names in a row that a list of words ends or begins with.
-func capitalised(words []string, atEnd bool) string {
+// findCapitalisedRun returns the names in a row that a list of words ends or begins with.
+func findCapitalisedRun(words []string, atEnd bool) string {
 	is := func(w string) bool {
 		w = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		r, _ := utf8.DecodeRuneInString(w)
@@ -274,8 +275,8 @@ func lettersOf(w string) string {
 	return w
 }
 
-// initials are the first letters of words, small ones apart.
-func initials(words []string) string {
+// collectInitials are the first letters of words, small ones apart.
+func collectInitials(words []string) string {
 	var b strings.Builder
 	for _, w := range words {
 		if r, _ := utf8.DecodeRuneInString(w); !Default().Is(small, w) && r < utf8.RuneSelf && unicode.IsLetter(r) {
@@ -289,7 +290,7 @@ func initials(words []string) string {
 func spelledOut(before []string, short string) string {
 	want := strings.ToLower(lettersOf(short))
 	for from := len(before) - 2; from >= 0; from-- {
-		if !Default().Is(small, before[from]) && initials(before[from:]) == want {
+		if !Default().Is(small, before[from]) && collectInitials(before[from:]) == want {
 			return strings.Join(before[from:], " ")
 		}
 	}

@@ -34,7 +34,7 @@ func Entities(text, speaker string) []string {
 	f := finder{starts: true}
 	if s := foldName(strings.TrimSpace(speaker)); s != "" && !isRole(s) && !strings.ContainsRune(s, '@') {
 		f.speaker = s
-		f.add(s)
+		f.addEntityName(s)
 	}
 	for i := 0; i < len(text); {
 		for i < len(text) && isSpace(text[i]) {
@@ -49,9 +49,9 @@ func Entities(text, speaker string) []string {
 		}
 		if start < i {
 			if c := text[start]; c == '"' || c >= utf8.RuneSelf {
-				f.quoted(text[start:])
+				f.addQuotedName(text[start:])
 			}
-			f.word(text[start:i])
+			f.readWord(text[start:i])
 		}
 	}
 	f.endSentence()
@@ -80,8 +80,8 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 
 func isRole(s string) bool { return s == "user" || s == "assistant" || s == "system" || s == "tool" }
 
-// word takes the next word with the punctuation around it.
-func (f *finder) word(w string) {
+// readWord takes the next word with the punctuation around it.
+func (f *finder) readWord(w string) {
 	core := strings.TrimLeft(w, "([{\"'“‘«„¿¡*`<-")
 	if len(core) < len(w) {
 		f.endRun(false)
@@ -92,7 +92,7 @@ func (f *finder) word(w string) {
 	if !possessive {
 		name, possessive = strings.CutSuffix(trimmed, "’s")
 	}
-	f.classify(name, possessive)
+	f.classifyWord(name, possessive)
 	if possessive || tail != "" {
 		f.endRun(possessive)
 	}
@@ -101,8 +101,8 @@ func (f *finder) word(w string) {
 	}
 }
 
-// classify says what a bare word is, and adds it to the run or to the names.
-func (f *finder) classify(w string, possessive bool) {
+// classifyWord says what a bare word is, and adds it to the run or to the names.
+func (f *finder) classifyWord(w string, possessive bool) {
 	opens := f.starts
 	if w != "" {
 		f.starts = false
@@ -112,12 +112,12 @@ func (f *finder) classify(w string, possessive bool) {
 		f.endRun(false)
 	case w[0] == '@' || w[0] == '#':
 		f.endRun(false)
-		f.marked(w)
+		f.addMarkedName(w)
 	case strings.IndexByte(w, '@') > 0: // an address
 		f.endRun(false)
 	case isIdentifier(w):
 		f.endRun(false)
-		f.add(foldName(w))
+		f.addEntityName(foldName(w))
 	default:
 		r, _ := utf8.DecodeRuneInString(w)
 		if !unicode.IsUpper(r) || strings.ContainsAny(w, "'’/=") && !possessive && !isElided(w) {
@@ -140,25 +140,25 @@ func isElided(w string) bool {
 	return (i == 1 || i == 2) && i+3 < len(w) && !strings.Contains(w, "/") && w[0] != 'I'
 }
 
-// marked takes a handle or a tag.
-func (f *finder) marked(w string) {
+// addMarkedName takes a handle or a tag.
+func (f *finder) addMarkedName(w string) {
 	body := w[1:]
 	if strings.ContainsAny(body, "@#/") || strings.IndexFunc(body, isWordRune) < 0 {
 		return
 	}
 	if strings.IndexFunc(body, unicode.IsLetter) < 0 {
 		if w[0] == '#' && len(body) <= 8 {
-			f.add(w)
+			f.addEntityName(w)
 		}
 		return
 	}
-	f.add(foldName(body))
+	f.addEntityName(foldName(body))
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// quoted takes a quoted name at the head of s, if there is one.
-func (f *finder) quoted(s string) {
+// addQuotedName takes a quoted name at the head of s, if there is one.
+func (f *finder) addQuotedName(s string) {
 	open, size := utf8.DecodeRuneInString(s)
 	closing := ""
 	switch open {
@@ -183,7 +183,7 @@ func (f *finder) quoted(s string) {
 	if !unicode.IsUpper(r) || strings.ContainsAny(s, ".!?@\n") || strings.Count(s, " ") >= maxQuoteWords || isCommon(s) {
 		return
 	}
-	f.add(foldName(s))
+	f.addEntityName(foldName(s))
 }
 
 // endRun closes the capitalised words in a row.
@@ -193,12 +193,12 @@ func (f *finder) endRun(possessive bool) {
 	switch {
 	case len(run) == 0:
 	case len(run) > 1:
-		f.add(foldName(strings.Join(run, " ")))
+		f.addEntityName(foldName(strings.Join(run, " ")))
 	default:
 		name := foldName(run[0])
 		if !f.atStart || possessive {
 			f.middle = append(f.middle, name)
-			f.add(name)
+			f.addEntityName(name)
 		} else if name != f.speaker {
 			f.maybe = append(f.maybe, candidate{name, len(f.names)})
 		}
@@ -220,7 +220,7 @@ func (f *finder) addSentenceOpeners() {
 	}
 }
 
-func (f *finder) add(name string) {
+func (f *finder) addEntityName(name string) {
 	if len(name) < 2 || len(name) > maxEntityLen || len(f.names) >= maxEntities || slices.Contains(f.names, name) {
 		return
 	}

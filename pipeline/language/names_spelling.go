@@ -8,7 +8,8 @@ import (
 // with an underscore or a capital inside, a path, a file name, a ticket id.
 func isIdentifier(w string) bool {
 	var lower, upper, digit, slash, under, dash, dot, other int
-	hump, last := false, byte(0)
+	hump := false
+	last := byte(0)
 	for i := range len(w) {
 		c := w[i]
 		switch {

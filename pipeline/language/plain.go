@@ -14,10 +14,10 @@ import (
 
 // Shown removes terminal control sequences, control characters, invalid bytes and characters that change the direction of text or hide in
 // it. Line ends but '\n' become blanks, and so does what ends the text of a link on a terminal.
-func Shown(s string) string { return mapped(withoutEscapes(s), ShownRune) }
+func Shown(s string) string { return mapRunes(withoutEscapes(s), ShownRune) }
 
-// mapped is a text with each character that is not printable ASCII as by makes it, −1 for nothing.
-func mapped(text string, by func(rune) rune) string {
+// mapRunes is a text with each character that is not printable ASCII as by makes it, −1 for nothing.
+func mapRunes(text string, by func(rune) rune) string {
 	for i := 0; i < len(text); {
 		if n := CountASCII(text[i:]); n > 0 {
 			i += n
@@ -61,10 +61,10 @@ func IsInvisible(r rune) bool {
 }
 
 // Bare is a text without what Shown leaves out and without what is invisible, where each blank is the usual one. '\r' stays.
-func Bare(text string) string { return mapped(withoutEscapes(text), bare) }
+func Bare(text string) string { return mapRunes(withoutEscapes(text), simplifyRune) }
 
-// bare is what Bare makes of a character: itself, a blank, or -1 for nothing.
-func bare(r rune) rune {
+// simplifyRune is what Bare makes of a character: itself, a blank, or -1 for nothing.
+func simplifyRune(r rune) rune {
 	shown := ShownRune(r)
 	switch {
 	case shown < 0 || IsInvisible(r):

@@ -17,26 +17,27 @@ func EscapeSequence(text string) (n int, parts bool) {
 	}
 	switch text[1] {
 	case '[':
-		return control(text), false
+		return measureControl(text), false
 	case '(':
 		if strings.HasPrefix(text, "\x1b(B") || strings.HasPrefix(text, "\x1b(0") {
 			return len("\x1b(B"), false
 		}
 	case ']':
-		return frame(text), true
+		return measureFrame(text), true
 	case '\\':
 		return len("\x1b\\"), true
 	}
 	return 0, false
 }
 
-// control returns the size of a sequence of short parameters and a final letter.
-func control(text string) int {
+// measureControl returns the size of a sequence of short parameters and a final letter.
+func measureControl(text string) int {
 	digits := 0
 	for n := 2; n < min(len(text), mostParameters); n++ {
 		switch c := text[n]; {
 		case c >= '0' && c <= '9':
-			if digits++; digits > mostDigits {
+			digits++
+			if digits > mostDigits {
 				return 0
 			}
 		case c == ';' || c == ':' || c == '?':
@@ -50,8 +51,8 @@ func control(text string) int {
 	return 0
 }
 
-// frame returns the size of what stands before the text of a link or a title: ESC ] 8 ; ;
-func frame(text string) int {
+// measureFrame returns the size of what stands before the text of a link or a title: ESC ] 8 ; ;
+func measureFrame(text string) int {
 	n := 2
 	for n < len(text) && n < 2+mostDigits && text[n] >= '0' && text[n] <= '9' {
 		n++
@@ -59,7 +60,8 @@ func frame(text string) int {
 	if n == 2 || n == len(text) || text[n] != ';' {
 		return 0
 	}
-	if n++; n < len(text) && text[n] == ';' {
+	n++
+	if n < len(text) && text[n] == ';' {
 		n++
 	}
 	return n

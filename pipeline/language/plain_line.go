@@ -25,7 +25,8 @@ func Visible(line string) string {
 		if IsInvisible(r) || len(shown) == 0 && IsOverdrawn(r) { // on nothing, or on a space before
 			continue
 		}
-		if shown = utf8.AppendRune(shown, r); len(shown) >= mostVisible {
+		shown = utf8.AppendRune(shown, r)
+		if len(shown) >= mostVisible {
 			break
 		}
 	}
@@ -53,7 +54,8 @@ func Unsigned(text string) string {
 	var out strings.Builder
 	from := 0
 	for i := 0; i < len(text); {
-		b, n := text[i], 1
+		b := text[i]
+		n := 1
 		if !mayOpen[b] {
 			i++
 			continue
@@ -80,7 +82,9 @@ func Unsigned(text string) string {
 var mayOpen = bracketBytes()
 
 func bracketBytes() (out [256]bool) {
-	out['('], out['['], out['{'] = true, true, true
+	out['('] = true
+	out['['] = true
+	out['{'] = true
 	for b := utf8.RuneSelf; b < len(out); b++ {
 		out[b] = true
 	}

@@ -35,12 +35,15 @@ func Sentences(text string) []schemas.Span {
 // SentencesOfLine yields the sentences of a line that is not broken further, as Split does.
 func SentencesOfLine(line string) func(yield func(from, to int) bool) {
 	return func(yield func(from, to int) bool) {
-		begin, counted, marks := 0, 0, 0 // marks of emphasis are between begin and counted
+		begin := 0
+		counted := 0
+		marks := 0 // marks of emphasis are between begin and counted
 		segments := sentences.FromString(line)
 		for segments.Next() {
 			end := max(begin, segments.End())
 			if end > counted {
-				marks, counted = marks+strings.Count(line[counted:end], "**"), end
+				marks = marks + strings.Count(line[counted:end], "**")
+				counted = end
 			}
 			if strings.HasPrefix(line[end:], "**") && marks%2 == 1 {
 				end += 2 // the emphasis ends with the sentence
@@ -49,7 +52,9 @@ func SentencesOfLine(line string) func(yield func(from, to int) bool) {
 			if end < len(line) && goesOn(line[from:to], line[end:]) {
 				continue
 			}
-			begin, counted, marks = end, end, 0
+			begin = end
+			counted = end
+			marks = 0
 			if from < to && !yield(from, to) {
 				return
 			}

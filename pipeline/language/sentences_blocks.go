@@ -22,34 +22,37 @@ type block struct {
 	own  bool // not to be joined with others
 }
 
-// tokens is about how many tokens a text of n bytes has.
-func tokens(n int) int { return max(1, n/4) }
+// estimateTokens is about how many tokens a text of n bytes has.
+func estimateTokens(n int) int { return max(1, n/4) }
 
-func (b block) tokens() int { return tokens(b.span.End - b.span.Start) }
+func (b block) countTokens() int { return estimateTokens(b.span.End - b.span.Start) }
 
 // Blocks returns the pieces of a text, from a place on, that stand together: lines between empty
 // ones, and in a document the entries of a list and what stands in a fence. Short ones are joined
 // with their neighbours, long ones are cut at their lines, and lines at their sentences.
 func Blocks(text string, from int, document bool) []schemas.Span {
 	var out []schemas.Span
-	for _, b := range join(blocks(text, from, document), text) {
+	for _, b := range joinBlocks(splitBlocks(text, from, document), text) {
 		out = append(out, b.span)
 	}
 	return out
 }
 
-// blocks are the lines from a place on, parted at empty lines and, in a document, before each
+// splitBlocks are the lines from a place on, parted at empty lines and, in a document, before each
 // entry of a list. What stands in a fence stays together.
-func blocks(text string, from int, document bool) []block {
+func splitBlocks(text string, from int, document bool) []block {
 	var out []block
-	open, fence, listed := -1, "", false
+	open := -1
+	fence := ""
+	listed := false
 	end := func(at int) {
 		if open >= 0 {
 			b := block{span: schemas.Span{Start: open, End: at}}
-			b.own = listed && b.tokens() > entry
+			b.own = listed && b.countTokens() > entry
 			out = append(out, b)
 		}
-		open, listed = -1, false
+		open = -1
+		listed = false
 	}
 	last := from
 	for at := from; at < len(text); {
@@ -68,7 +71,8 @@ func blocks(text string, from int, document bool) []block {
 			end(last)
 		case document && fence == "" && isEntry(line):
 			end(last)
-			open, listed = at, true
+			open = at
+			listed = true
 		case open < 0:
 			open = at
 		}
@@ -107,19 +111,19 @@ func isEntry(line string) bool {
 	return (rest[0] == '.' || rest[0] == ')') && (rest[1] == ' ' || rest[1] == '\t')
 }
 
-// join joins neighbours up to a size and cuts the long ones.
-func join(list []block, text string) []block {
+// joinBlocks joins neighbours up to a size and cuts the long ones.
+func joinBlocks(list []block, text string) []block {
 	var out []block
 	for _, b := range list {
 		limit := LongestBlock
 		if b.own {
 			limit = entryAim * LongestBlock / BlockAim
 		}
-		if b.tokens() > limit {
-			out = append(out, lines(b, limit*BlockAim/LongestBlock, text)...)
+		if b.countTokens() > limit {
+			out = append(out, cutAtLines(b, limit*BlockAim/LongestBlock, text)...)
 			continue
 		}
-		if n := len(out) - 1; n >= 0 && !b.own && !out[n].own && out[n].tokens()+b.tokens() <= BlockAim {
+		if n := len(out) - 1; n >= 0 && !b.own && !out[n].own && out[n].countTokens()+b.countTokens() <= BlockAim {
 			out[n].span.End = b.span.End
 			continue
 		}
@@ -128,8 +132,8 @@ func join(list []block, text string) []block {
 	return out
 }
 
-// lines cuts a block at its lines, and a line that is longer than a passage at its sentences.
-func lines(b block, most int, text string) []block {
+// cutAtLines cuts a block at its lines, and a line that is longer than a passage at its sentences.
+func cutAtLines(b block, most int, text string) []block {
 	var out []block
 	cur := schemas.Span{Start: b.span.Start, End: b.span.Start}
 	flush := func() {
@@ -147,16 +151,16 @@ func lines(b block, most int, text string) []block {
 			}
 		}
 		end := line
-		if tokens(end-cur.End) > LongestBlock {
-			end = cur.End + sentence(text[cur.End:end], 4*most)
+		if estimateTokens(end-cur.End) > LongestBlock {
+			end = cur.End + findSentenceCut(text[cur.End:end], 4*most)
 		}
-		if tokens(end-cur.Start) > most {
+		if estimateTokens(end-cur.Start) > most {
 			flush()
 		}
 		cur.End = end
 	}
 	flush()
-	if n := len(out) - 1; n > 0 && out[n].tokens() <= entry { // what is left over is no passage of its own
+	if n := len(out) - 1; n > 0 && out[n].countTokens() <= entry { // what is left over is no passage of its own
 		out[n-1].span.End = out[n].span.End
 		out = out[:n]
 	}
@@ -167,8 +171,8 @@ func lines(b block, most int, text string) []block {
 	return out
 }
 
-// sentence returns where the text is to be cut, before n bytes: behind a sentence, or a word.
-func sentence(text string, n int) int {
+// findSentenceCut returns where the text is to be cut, before n bytes: behind a sentence, or a word.
+func findSentenceCut(text string, n int) int {
 	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
 		n--
 	}

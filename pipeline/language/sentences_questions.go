@@ -15,12 +15,14 @@ func newJoint(asking []string) *regexp.Regexp {
 func Questions(text string) []string {
 	var out []string
 	add := func(question string) {
-		if question = strings.Trim(question, " \t\r\n,;"); question != "" {
+		question = strings.Trim(question, " \t\r\n,;")
+		if question != "" {
 			out = append(out, question)
 		}
 	}
 	for _, s := range Sentences(text) {
-		sentence, start := text[s.Start:s.End], 0
+		sentence := text[s.Start:s.End]
+		start := 0
 		for _, m := range lexicons().joint.FindAllStringSubmatchIndex(sentence, -1) {
 			if len(strings.Fields(sentence[start:m[0]])) < 2 {
 				continue

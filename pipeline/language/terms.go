@@ -58,25 +58,29 @@ type Analyzer struct {
 
 // Analyze replaces the terms a holds by those of text.
 func (a *Analyzer) Analyze(text string) {
-	a.terms, a.ends, a.words = a.terms[:0], a.ends[:0], 0
-	a.reset()
+	a.terms = a.terms[:0]
+	a.ends = a.ends[:0]
+	a.words = 0
+	a.resetWord()
 	a.dotted, a.stops = false, lexicons().stops
 	a.chain = chain{text: a.chain.text[:0]}
-	if ascii(text) {
+	if isAllASCII(text) {
 		a.folded = append(a.folded[:0], text...)
 	} else {
 		a.folded = norm.NFKC.AppendString(a.folded[:0], text)
 	}
-	a.read(a.folded)
+	a.readText(a.folded)
 	if len(a.ends) > maxTerms {
-		a.limit()
+		a.limitTerms()
 	}
 }
 
-// limit keeps the first different terms, wherever they stand.
-func (a *Analyzer) limit() {
+// limitTerms keeps the first different terms, wherever they stand.
+func (a *Analyzer) limitTerms() {
 	seen := make(map[string]struct{}, maxTerms)
-	ends, start, kept := a.ends[:0], uint32(0), 0
+	ends := a.ends[:0]
+	start := uint32(0)
+	kept := 0
 	for _, end := range a.ends {
 		term := a.terms[start:end]
 		start = end
@@ -89,7 +93,8 @@ func (a *Analyzer) limit() {
 		kept += copy(a.terms[kept:], term)
 		ends = append(ends, uint32(kept))
 	}
-	a.terms, a.ends = a.terms[:kept], ends
+	a.terms = a.terms[:kept]
+	a.ends = ends
 	a.words = min(a.words, len(ends))
 }
 
@@ -108,7 +113,7 @@ func (a *Analyzer) Term(i int) []byte {
 	return a.terms[start:a.ends[i]:a.ends[i]]
 }
 
-func ascii(s string) bool {
+func isAllASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false
@@ -117,28 +122,31 @@ func ascii(s string) bool {
 	return true
 }
 
-func (a *Analyzer) reset() {
-	a.word, a.cuts = a.word[:0], a.cuts[:0]
-	a.plain, a.upper, a.lower = true, false, false
+func (a *Analyzer) resetWord() {
+	a.word = a.word[:0]
+	a.cuts = a.cuts[:0]
+	a.plain = true
+	a.upper = false
+	a.lower = false
 }
 
-// cut marks that a part begins here.
-func (a *Analyzer) cut() {
+// markPartStart marks that a part begins here.
+func (a *Analyzer) markPartStart() {
 	n := len(a.word)
 	if n > 0 && (len(a.cuts) == 0 || a.cuts[len(a.cuts)-1] != n) {
 		a.cuts = append(a.cuts, n)
 	}
 }
 
-// read reads normalised text.
-func (a *Analyzer) read(text []byte) {
+// readText reads normalised text.
+func (a *Analyzer) readText(text []byte) {
 	run := 0 // where the run of characters of base64 begins that is read
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {
 			if !base64[c] {
 				run = i + 1
 			} else if i-run >= maxRun {
-				a.flush()
+				a.finishWord()
 				for i < len(text) && base64[text[i]] {
 					i++
 				}
@@ -149,9 +157,9 @@ func (a *Analyzer) read(text []byte) {
 			continue
 		}
 		r, n := utf8.DecodeRune(text[i:])
-		if unspaced(r) {
-			a.flush()
-			i += a.bigrams(text[i:])
+		if isUnspaced(r) {
+			a.finishWord()
+			i += a.emitBigrams(text[i:])
 			run = i
 			continue
 		}
@@ -159,7 +167,7 @@ func (a *Analyzer) read(text []byte) {
 		run = i
 		a.readRune(r, text[i:])
 	}
-	a.flush()
+	a.finishWord()
 }
 
 // base64 are the characters of its standard and its URL alphabet.
@@ -178,24 +186,28 @@ func (a *Analyzer) readByte(c byte, text []byte, i int) {
 	switch {
 	case 'a' <= c && c <= 'z':
 		a.word = append(a.word, c)
-		a.upper, a.lower = false, true
+		a.upper = false
+		a.lower = true
 	case 'A' <= c && c <= 'Z':
 		if a.lower || a.upper && twoLower(rest) {
-			a.cut()
+			a.markPartStart()
 		}
 		a.word = append(a.word, c+'a'-'A')
-		a.upper, a.lower = true, false
+		a.upper = true
+		a.lower = false
 	case '0' <= c && c <= '9':
 		a.word = append(a.word, c)
-		a.plain, a.upper, a.lower = false, false, true
+		a.plain = false
+		a.upper = false
+		a.lower = true
 	case len(a.word) == 0:
 		a.dotted = LeadsSign(text, i)
 	case c == '\'' && letterNext(rest):
-		a.apostrophe()
+		a.keepApostrophe()
 	case c == '_':
-		a.underscore()
+		a.appendUnderscore()
 	case JoinsWords(text, i, a.chain.sign):
-		a.join(c)
+		a.flushJoinedWord(c)
 	default:
 		if a.plain {
 			if n := CountSigns(a.word, text[i:]); n > 0 {
@@ -203,24 +215,28 @@ func (a *Analyzer) readByte(c byte, text []byte, i int) {
 				a.plain = false
 			}
 		}
-		a.flush()
+		a.finishWord()
 	}
 }
 
-// apostrophe keeps the apostrophe as a byte no letter uses; flush settles what it meant.
-func (a *Analyzer) apostrophe() {
+// keepApostrophe keeps the apostrophe as a byte no letter uses; flush settles what it meant.
+func (a *Analyzer) keepApostrophe() {
 	a.word = append(a.word, '\'')
-	a.plain, a.upper, a.lower = false, false, false
+	a.plain = false
+	a.upper = false
+	a.lower = false
 }
 
-func (a *Analyzer) underscore() {
+func (a *Analyzer) appendUnderscore() {
 	a.word = append(a.word, '_')
-	a.plain, a.upper, a.lower = false, false, false
-	a.cut()
+	a.plain = false
+	a.upper = false
+	a.lower = false
+	a.markPartStart()
 }
 
-// flush emits the word that was read, its parts and the chain it ends, and begins a new one.
-func (a *Analyzer) flush() {
+// finishWord emits the word that was read, its parts and the chain it ends, and begins a new one.
+func (a *Analyzer) finishWord() {
 	if len(a.word) > 0 {
 		a.flushWord()
 		a.endChain()
@@ -230,16 +246,16 @@ func (a *Analyzer) flush() {
 
 // flushWord emits the word that was read and its parts, and begins a new one.
 func (a *Analyzer) flushWord() {
-	a.chain.add(a.word)
+	a.chain.appendWord(a.word)
 	if a.dotted {
 		a.emitDotted()
 	}
 	if a.plain && len(a.cuts) == 0 {
-		a.emit(a.word, true, true)
+		a.emitTerm(a.word, true, true)
 	} else {
 		a.flushCompound()
 	}
-	a.reset()
+	a.resetWord()
 }
 
 func (a *Analyzer) flushCompound() {
@@ -251,16 +267,16 @@ func (a *Analyzer) flushCompound() {
 		return
 	}
 	plain := onlyLetters(w)
-	a.emit(w, plain, true)
+	a.emitTerm(w, plain, true)
 	start := 0
 	for _, c := range a.cuts {
 		if c < len(w) {
-			a.part(w[start:c])
+			a.emitPart(w[start:c])
 			start = c
 		}
 	}
 	if start > 0 {
-		a.part(w[start:])
+		a.emitPart(w[start:])
 	}
 }
 
@@ -277,7 +293,8 @@ func (a *Analyzer) removeApostrophes(w []byte, i int) []byte {
 	case last > 0 && string(w[last-1:]) == "n't":
 		return nil // don't, can't, isn't: all stop words
 	}
-	kept, old := i, a.cuts
+	kept := i
+	old := a.cuts
 	cuts := old
 	a.cuts = a.spare[:0]
 	for at := i; at < len(w); at++ {
@@ -304,11 +321,11 @@ func trimUnderscores(w []byte) []byte {
 	return w
 }
 
-// part emits a part of a compound; one letter alone says nothing.
-func (a *Analyzer) part(p []byte) {
+// emitPart emits a part of a compound; one letter alone says nothing.
+func (a *Analyzer) emitPart(p []byte) {
 	p = trimUnderscores(p)
 	if utf8.RuneCount(p) > 1 {
-		a.emit(p, onlyLetters(p), false)
+		a.emitTerm(p, onlyLetters(p), false)
 	}
 }
 
@@ -321,16 +338,16 @@ func onlyLetters(w []byte) bool {
 	return true
 }
 
-// emit adds w as a term unless it is a stop word; English words (only a–z) are stemmed.
-func (a *Analyzer) emit(w []byte, english, whole bool) {
+// emitTerm adds w as a term unless it is a stop word; English words (only a–z) are stemmed.
+func (a *Analyzer) emitTerm(w []byte, english, whole bool) {
 	if english && a.stops.has(w) {
 		return
 	}
-	w = clip(w)
+	w = clipTerm(w)
 	at := len(a.terms)
 	a.terms = append(a.terms, w...)
 	if english {
-		a.terms = a.terms[:at+stem(a.terms[at:])]
+		a.terms = a.terms[:at+stemWord(a.terms[at:])]
 	}
 	a.ends = append(a.ends, uint32(len(a.terms)))
 	if whole {
@@ -338,7 +355,7 @@ func (a *Analyzer) emit(w []byte, english, whole bool) {
 	}
 }
 
-func clip(w []byte) []byte {
+func clipTerm(w []byte) []byte {
 	if len(w) <= maxTerm {
 		return w
 	}
@@ -353,34 +370,36 @@ func clip(w []byte) []byte {
 func (a *Analyzer) readRune(r rune, rest []byte) {
 	switch {
 	case (r == '’' || r == 'ʼ') && len(a.word) > 0 && letterNext(rest):
-		a.apostrophe()
+		a.keepApostrophe()
 	case r == 'ʼ': // Unicode calls it a letter
-		a.flush()
+		a.finishWord()
 	case unicode.IsUpper(r) || unicode.IsTitle(r):
 		if a.lower || a.upper && twoLower(rest) {
-			a.cut()
+			a.markPartStart()
 		}
-		a.append(unicode.ToLower(r))
-		a.upper, a.lower = true, false
+		a.appendRune(unicode.ToLower(r))
+		a.upper = true
+		a.lower = false
 	case unicode.IsLetter(r):
-		a.append(r)
+		a.appendRune(r)
 		a.upper, a.lower = false, unicode.IsLower(r)
 	case unicode.IsNumber(r):
-		a.append(r)
-		a.upper, a.lower = false, true
+		a.appendRune(r)
+		a.upper = false
+		a.lower = true
 	case unicode.IsMark(r):
 		if len(a.word) > 0 && !latinEnd(a.word) {
-			a.append(r)
+			a.appendRune(r)
 		}
 	case r == '\u00ad' || r == '\u200c' || r == '\u200d' || r == '\u2060' || r == '\ufeff':
 		// invisible inside a word
 	default:
-		a.flush()
+		a.finishWord()
 	}
 }
 
-// append adds a lower-case rune in its folded form.
-func (a *Analyzer) append(r rune) {
+// appendRune adds a lower-case rune in its folded form.
+func (a *Analyzer) appendRune(r rune) {
 	if r < utf8.RuneSelf {
 		a.word = append(a.word, byte(r))
 		a.plain = a.plain && 'a' <= r && r <= 'z'

@@ -47,9 +47,9 @@ func latinEnd(w []byte) bool {
 	return unicode.Is(unicode.Latin, r)
 }
 
-// unspaced reports whether r belongs to a script written without spaces between words,
+// isUnspaced reports whether r belongs to a script written without spaces between words,
 // or, like Korean, with so many endings that bigrams serve better than words.
-func unspaced(r rune) bool {
+func isUnspaced(r rune) bool {
 	switch {
 	case r < 0x0e00:
 		return false
@@ -65,21 +65,23 @@ func unspaced(r rune) bool {
 	return unicode.IsLetter(r) && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// bigrams emits every two neighbouring runes of the unspaced run at the start of text,
+// emitBigrams emits every two neighbouring runes of the unspaced run at the start of text,
 // or the rune itself when it stands alone, and returns the run's length in bytes.
-func (a *Analyzer) bigrams(text []byte) int {
+func (a *Analyzer) emitBigrams(text []byte) int {
 	_, first := utf8.DecodeRune(text)
-	prev, at := 0, first
+	prev := 0
+	at := first
 	for at < len(text) {
 		r, n := utf8.DecodeRune(text[at:])
-		if !unspaced(r) {
+		if !isUnspaced(r) {
 			break
 		}
-		a.emit(text[prev:at+n], false, true)
-		prev, at = at, at+n
+		a.emitTerm(text[prev:at+n], false, true)
+		prev = at
+		at = at + n
 	}
 	if at == first {
-		a.emit(text[:first], false, true)
+		a.emitTerm(text[:first], false, true)
 	}
 	return at
 }

@@ -11,7 +11,7 @@ package language
 
 // CountSigns returns how many bytes of the beginning of rest belong to the word that ends before it.
 func CountSigns[T string | []byte](word, rest T) int {
-	if len(word) == 0 || len(word) > 2 || len(rest) == 0 || !letters(word) {
+	if len(word) == 0 || len(word) > 2 || len(rest) == 0 || !hasOnlyLetters(word) {
 		return 0
 	}
 	n := 0
@@ -59,7 +59,8 @@ func JoinsWords[T string | []byte](text T, at int, before byte) bool {
 	if at == 0 || at+1 >= len(text) || before != 0 && text[at] != before {
 		return false
 	}
-	from, to := text[at-1], text[at+1]
+	from := text[at-1]
+	to := text[at+1]
 	switch text[at] {
 	case '.':
 		return isDigit(from) && isDigit(to)
@@ -89,7 +90,7 @@ func WithoutV[T string | []byte](chain T) T {
 	return chain
 }
 
-func letters[T string | []byte](word T) bool {
+func hasOnlyLetters[T string | []byte](word T) bool {
 	for i := range len(word) {
 		if !isLetter(word[i]) {
 			return false
@@ -109,8 +110,8 @@ type chain struct {
 	long bool
 }
 
-// add adds a word, if signs join.
-func (c *chain) add(word []byte) {
+// appendWord adds a word, if signs join.
+func (c *chain) appendWord(word []byte) {
 	if c.sign == 0 {
 		return
 	}
@@ -120,13 +121,13 @@ func (c *chain) add(word []byte) {
 	}
 }
 
-// join ends a word that a sign joins to the next.
-func (a *Analyzer) join(sign byte) {
+// flushJoinedWord ends a word that a sign joins to the next.
+func (a *Analyzer) flushJoinedWord(sign byte) {
 	a.chain.sign = sign
 	a.flushWord()
 	a.dotted = false
 	if sign == '.' {
-		a.chain.add([]byte{sign})
+		a.chain.appendWord([]byte{sign})
 	}
 }
 
@@ -141,7 +142,7 @@ func (a *Analyzer) endChain() {
 		whole = WithoutV(whole)
 	}
 	if !c.long {
-		a.emit(whole, false, false)
+		a.emitTerm(whole, false, false)
 	}
 	*c = chain{text: c.text[:0]}
 }
@@ -150,6 +151,6 @@ func (a *Analyzer) endChain() {
 func (a *Analyzer) emitDotted() {
 	at := len(a.terms)
 	a.terms = append(append(a.terms, '.'), a.word...)
-	a.terms = a.terms[:at+len(clip(a.terms[at:]))]
+	a.terms = a.terms[:at+len(clipTerm(a.terms[at:]))]
 	a.ends = append(a.ends, uint32(len(a.terms)))
 }

@@ -173,10 +173,12 @@ func readNumber(key string, k kind) (int, error) {
 		return strconv.Atoi(key)
 	}
 	day, length, several := strings.Cut(key, " for ")
-	base, days := 0, 1
+	base := 0
+	days := 1
 	for name, from := range map[string]int{"easter": fromEaster, "thanksgiving": fromThanksgiving} {
 		if after, ok := strings.CutPrefix(day, name); ok {
-			base, day = from, "0"+after
+			base = from
+			day = "0" + after
 			if after != "" {
 				day = after
 			}

@@ -5,39 +5,40 @@ import (
 	"time"
 )
 
-// part reads "the end of February", "mid-June", "first half of October", "the last week of May", "2月底", "Q2's
+// readPart reads "the end of February", "mid-June", "first half of October", "the last week of May", "2月底", "Q2's
 // beginning", and what its pieces are of: a month, a quarter, a year, or a week.
-func (p *parser) part(i int) (found, bool) {
-	if n, ok := p.tok(i).is(tail); ok && n%10 == 2 { // 上半年
-		return p.piece(p.of(unitYear, 0, i, i+1), n/10, n%10, i, i+1), strings.HasSuffix(p.tok(i).text, "年")
+func (p *parser) readPart(i int) (found, bool) {
+	if n, ok := p.findToken(i).findMeaning(tail); ok && n%10 == 2 { // 上半年
+		return p.cutPiece(p.makeUnitSpan(unitYear, 0, i, i+1), n/10, n%10, i, i+1), strings.HasSuffix(p.findToken(i).text, "年")
 	}
-	if f, ok := p.long(i); ok {
-		if n, ok := p.tok(f.end).is(tail); ok {
-			return p.piece(f, n/10, n%10, i, f.end+1), true
+	if f, ok := p.findLongPeriod(i); ok {
+		if n, ok := p.findToken(f.end).findMeaning(tail); ok {
+			return p.cutPiece(f, n/10, n%10, i, f.end+1), true
 		}
 		if day, ok := p.nthBehind(f, i); ok {
 			return day, true
 		}
-		if _, unit := p.tok(i).is(unit); unit { // a week alone is no date
+		if _, unit := p.findToken(i).findMeaning(unit); unit { // a week alone is no date
 			return found{}, false
 		}
 	}
-	if n, ok := p.tok(i).is(part); ok {
-		if next := p.tok(i + 1); p.tok(i).isAny(verb) && next.isAny(english) && !next.isAny(of) {
+	if n, ok := p.findToken(i).findMeaning(part); ok {
+		if next := p.findToken(i + 1); p.findToken(i).isAny(verb) && next.isAny(english) && !next.isAny(of) {
 			return found{}, false
 		}
-		if f, ok := p.long(p.within(i + 1)); ok {
-			return p.piece(f, n, 3, i, f.end), true
+		if f, ok := p.findLongPeriod(p.skipPartConnector(i + 1)); ok {
+			return p.cutPiece(f, n, 3, i, f.end), true
 		}
 		return found{}, false
 	}
-	which := p.which(i)
+	which := p.readOrdinal(i)
 	if which == 0 {
 		return found{}, false
 	}
-	if u, ok := p.tok(i + 1).is(unit); ok && u == unitWeek {
-		f, ok := p.long(p.within(i + 2))
-		if ok = ok && f.From.AddDate(0, 1, 0).Equal(f.To); !ok {
+	if u, ok := p.findToken(i + 1).findMeaning(unit); ok && u == unitWeek {
+		f, ok := p.findLongPeriod(p.skipPartConnector(i + 2))
+		ok = ok && f.From.AddDate(0, 1, 0).Equal(f.To)
+		if !ok {
 			return found{}, false
 		}
 		if which < 0 {
@@ -47,66 +48,67 @@ func (p *parser) part(i int) (found, bool) {
 			f.To = f.From.AddDate(0, 0, 7)
 		}
 		f.start = i
-		return p.come(f), true
+		return p.choosePastYear(f), true
 	}
-	of, ok := p.tok(i + 1).is(pieces)
+	of, ok := p.findToken(i + 1).findMeaning(pieces)
 	if !ok || which < 0 || which > of%10 {
 		return found{}, false
 	}
-	f, ok := p.long(p.within(i + 2))
+	f, ok := p.findLongPeriod(p.skipPartConnector(i + 2))
 	switch {
 	case ok:
-		return p.piece(f, which, of%10, i, f.end), true
+		return p.cutPiece(f, which, of%10, i, f.end), true
 	case of >= ofMonth:
-		return p.piece(p.of(unitMonth, 0, i, i+2), which, of%10, i, i+2), true
+		return p.cutPiece(p.makeUnitSpan(unitMonth, 0, i, i+2), which, of%10, i, i+2), true
 	case of >= ofYear:
-		f := p.of(unitYear, 0, i, i+2)
+		f := p.makeUnitSpan(unitYear, 0, i, i+2)
 		f.AnyYear = true
-		return p.piece(f, which, of%10, i, i+2), true
+		return p.cutPiece(f, which, of%10, i, i+2), true
 	}
 	return found{}, false
 }
 
-// which is what an ordinal says: first 1, second 2, last −1, else 0.
-func (p *parser) which(i int) int {
-	t := p.tok(i)
-	if n, ok := t.is(ordinal); ok {
+// readOrdinal is what an ordinal says: first 1, second 2, last −1, else 0.
+func (p *parser) readOrdinal(i int) int {
+	t := p.findToken(i)
+	if n, ok := t.findMeaning(ordinal); ok {
 		return n
 	}
-	if n, ok := t.is(side); ok && n < 0 {
+	if n, ok := t.findMeaning(side); ok && n < 0 {
 		return -1
 	}
-	if _, digits := t.is(number); !digits && t.value >= 1 && t.value <= 4 {
+	if _, digits := t.findMeaning(number); !digits && t.value >= 1 && t.value <= 4 {
 		return t.value
 	}
 	return 0
 }
 
-// within passes what stands between a part and its whole.
-func (p *parser) within(i int) int {
-	if p.tok(i).text == "-" {
+// skipPartConnector passes what stands between a part and its whole.
+func (p *parser) skipPartConnector(i int) int {
+	if p.findToken(i).text == "-" {
 		return i + 1
 	}
-	if i = p.skip(i); p.tok(i).isAny(of) {
-		i = p.skip(i + 1)
+	i = p.skipFillers(i)
+	if p.findToken(i).isAny(of) {
+		i = p.skipFillers(i + 1)
 	}
 	return i
 }
 
-// long finds a week or more, "the year" among them.
-func (p *parser) long(i int) (found, bool) {
-	if u, ok := p.tok(i).is(unit); ok && u != unitDay && u != unitWeekend && p.tok(i).value < 0 {
-		if f, ok := p.whole(i); ok {
+// findLongPeriod finds a week or more, "the year" among them.
+func (p *parser) findLongPeriod(i int) (found, bool) {
+	if u, ok := p.findToken(i).findMeaning(unit); ok && u != unitDay && u != unitWeekend && p.findToken(i).value < 0 {
+		if f, ok := p.findWholePeriod(i); ok {
 			return f, true
 		}
-		return p.of(u, 0, i, i+1), true
+		return p.makeUnitSpan(u, 0, i, i+1), true
 	}
-	f, ok := p.whole(i)
+	f, ok := p.findWholePeriod(i)
 	return f, ok && !f.From.IsZero() && !f.To.IsZero() && !f.To.Before(f.From.AddDate(0, 0, 7))
 }
 
-// piece is the k-th of n equal parts.
-func (p *parser) piece(f found, k, n, start, end int) found {
+// cutPiece is the k-th of n equal parts.
+func (p *parser) cutPiece(f found, k, n, start, end int) found {
 	from := f.From
 	at := func(k int) time.Time {
 		if months := 12*(f.To.Year()-from.Year()) + int(f.To.Month()-from.Month()); months > 1 && months%n == 0 && from.Day() == 1 {
@@ -116,19 +118,19 @@ func (p *parser) piece(f found, k, n, start, end int) found {
 		return from.AddDate(0, 0, days*k/n)
 	}
 	f.From, f.To, f.start, f.end = at(k-1), at(k), start, end
-	return p.come(f)
+	return p.choosePastYear(f)
 }
 
-// come is the last such days that have come, where no year is named.
-func (p *parser) come(f found) found {
+// choosePastYear is the last such days that have come, where no year is named.
+func (p *parser) choosePastYear(f found) found {
 	if f.AnyYear && f.From.After(p.today) {
-		return p.years(f, -1)
+		return p.shiftYears(f, -1)
 	}
 	return f
 }
 
-// years are the days of a last, this or next year: those of a last one have ended.
-func (p *parser) years(f found, n int) found {
+// shiftYears are the days of a last, this or next year: those of a last one have ended.
+func (p *parser) shiftYears(f found, n int) found {
 	if n < 0 && !f.To.After(p.today) && !f.From.After(p.today) {
 		n = 0
 	}
@@ -140,25 +142,25 @@ func (p *parser) years(f found, n int) found {
 }
 
 // isHours reports whether a token is a part of a day.
-func (p *parser) isHours(i int) bool { return p.tok(i).isAny(hours) }
+func (p *parser) isHours(i int) bool { return p.findToken(i).isAny(hours) }
 
 // isMorning reports whether a word for tomorrow means the morning: "am Morgen", "por la mañana".
 func (p *parser) isMorning(i int) bool {
-	t := p.tok(i)
-	return t.text == "morgen" && t.title && i > 0 || t.text == "mañana" && (p.tok(i-1).text == "la" || p.tok(i-1).text == "esta")
+	t := p.findToken(i)
+	return t.text == "morgen" && t.title && i > 0 || t.text == "mañana" && (p.findToken(i-1).text == "la" || p.findToken(i-1).text == "esta")
 }
 
 // AsksNewest reports whether a text asks for the newest there is: "most recently", "the last time", "zuletzt", "la
 // última vez". Where it names days it asks for those.
 func AsksNewest(text string, now time.Time) bool {
-	p := parser{tokens: split(text), today: day(now)}
+	p := parser{tokens: splitTokens(text), today: truncateToDay(now)}
 	for i := range p.tokens {
-		n, ok := p.tok(i).is(latest)
-		switch which, last := p.tok(i).is(side); {
-		case ok && n == 0, ok && p.tok(i-1).isAny(most):
-			return len(p.all()) == 0
-		case last && which < 0 && p.tok(i+1).isAny(thing):
-			return len(p.all()) == 0
+		n, ok := p.findToken(i).findMeaning(latest)
+		switch which, last := p.findToken(i).findMeaning(side); {
+		case ok && n == 0, ok && p.findToken(i-1).isAny(most):
+			return len(p.findAllDates()) == 0
+		case last && which < 0 && p.findToken(i+1).isAny(thing):
+			return len(p.findAllDates()) == 0
 		}
 	}
 	return false
@@ -167,10 +169,13 @@ func AsksNewest(text string, now time.Time) bool {
 // AsksAll reports whether a text asks for what there is of a time, whatever it is: "What happened in August?",
 // "Summarise last week", "Was war im Mai los?".
 func AsksAll(text string, now time.Time) bool {
-	p, named := parser{tokens: split(text), today: day(now)}, false
+	p := parser{tokens: splitTokens(text), today: truncateToDay(now)}
+	named := false
 	for i := 0; i < len(p.tokens); {
-		if f, ok := p.at(i); ok {
-			named, i, p.last = true, f.end, f.end
+		if f, ok := p.findDateAt(i); ok {
+			named = true
+			i = f.end
+			p.last = f.end
 			continue
 		}
 		if !p.tokens[i].isAny(asking, fill, from, to, before, since, after, until, in, of) && p.tokens[i].text != "-" {
@@ -181,18 +186,18 @@ func AsksAll(text string, now time.Time) bool {
 	return named
 }
 
-// named reports whether a token stands before a day: "on the 18th", "am 18."
-func (p *parser) named(i int) bool {
-	t := p.tok(i).text
-	return t == "the" && p.tok(i-1).text == "on" || t == "am" || t == "el" || t == "le"
+// isDayMarker reports whether a token stands before a day: "on the 18th", "am 18."
+func (p *parser) isDayMarker(i int) bool {
+	t := p.findToken(i).text
+	return t == "the" && p.findToken(i-1).text == "on" || t == "am" || t == "el" || t == "le"
 }
 
 // lastDay is the last day with that number in its month that has come.
 func (p *parser) lastDay(d, start, end int) (found, bool) {
 	for back := range 4 {
-		t := p.date(p.today.Year(), int(p.today.Month())-back, d)
+		t := p.makeDate(p.today.Year(), int(p.today.Month())-back, d)
 		if t.Day() == d && !t.After(p.today) {
-			return p.span(t, 0, 0, 1, start, end), true
+			return p.makeSpan(t, 0, 0, 1, start, end), true
 		}
 	}
 	return found{}, false

@@ -18,7 +18,7 @@ type token struct {
 	owner bool // "'s" stands behind it
 }
 
-func (t *token) is(k kind) (int, bool) {
+func (t *token) findMeaning(k kind) (int, bool) {
 	for _, m := range t.means {
 		if m.kind == k {
 			return m.n, true
@@ -28,11 +28,11 @@ func (t *token) is(k kind) (int, bool) {
 }
 
 func (t *token) isAny(kinds ...kind) bool {
-	return slices.ContainsFunc(kinds, func(k kind) bool { _, ok := t.is(k); return ok })
+	return slices.ContainsFunc(kinds, func(k kind) bool { _, ok := t.findMeaning(k); return ok })
 }
 
-// split cuts a text into words, numbers and dashes; a run of Chinese into the words of the lexicon.
-func split(text string) (out []token) {
+// splitTokens cuts a text into words, numbers and dashes; a run of Chinese into the words of the lexicon.
+func splitTokens(text string) (out []token) {
 	dates := Default().dates
 	rs := []rune(strings.ToLower(text))
 	raw := []rune(text)
@@ -49,15 +49,17 @@ func split(text string) (out []token) {
 		if v, err := strconv.Atoi(t.text); err == nil && to-from <= 4 {
 			t.value = v
 		}
-		if t.means = dates[t.text]; t.value < 0 {
-			if n, ok := t.is(number); ok {
+		t.means = dates[t.text]
+		if t.value < 0 {
+			if n, ok := t.findMeaning(number); ok {
 				t.value = n
 			}
 		}
 		out = append(out, t)
 	}
 	for i := 0; i < len(rs); {
-		from, r := i, rs[i]
+		from := i
+		r := rs[i]
 		switch {
 		case unicode.Is(unicode.Han, r):
 			i++
@@ -90,8 +92,9 @@ func split(text string) (out []token) {
 				}
 				i++
 			}
-			from, end, next := word(dates, rs, from, i)
-			if i = next; dates[string(rs[from:end])] == nil {
+			from, end, next := findWordCore(dates, rs, from, i)
+			i = next
+			if dates[string(rs[from:end])] == nil {
 				if at := compoundDays(dates, rs[from:end]); at > 0 { // "Januarhälfte" is "Hälfte Januar"
 					add(from+at, end)
 					end = from + at
@@ -110,9 +113,9 @@ func split(text string) (out []token) {
 	return out
 }
 
-// word returns the runes of a word that mean something, and where the next one begins: of "d'octobre" and "yesterday's"
+// findWordCore returns the runes of a word that mean something, and where the next one begins: of "d'octobre" and "yesterday's"
 // the longer part, of "mid-June" the first.
-func word(dates map[string][]meaning, rs []rune, from, end int) (first, last, next int) {
+func findWordCore(dates map[string][]meaning, rs []rune, from, end int) (first, last, next int) {
 	known := func(from, end int) bool { return dates[string(rs[from:end])] != nil }
 	if known(from, end) {
 		return from, end, end

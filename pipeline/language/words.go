@@ -27,7 +27,7 @@ func ComparedHead(text string) string {
 // EachWord calls f with every word of text, lower-cased: runs of letters and digits with the signs of names, the parts of
 // compounds, and what signs join, by the rules of [keyword.Joins].
 func EachWord(text string, f func(word string)) {
-	spans(text, func(span string) { f(wordOf(span)) })
+	visitWords(text, func(span string) { f(wordOf(span)) })
 }
 
 // IsWordRune reports whether a word may hold the rune.
@@ -48,7 +48,7 @@ func Words(text string) []string {
 // HashWords returns the hash of each word of text, in order.
 func HashWords(text string) []uint64 {
 	out := make([]uint64, 0, 8+len(text)/6)
-	spans(text, func(span string) { out = append(out, hashOf(span)) })
+	visitWords(text, func(span string) { out = append(out, hashOf(span)) })
 	return out
 }
 
@@ -56,7 +56,7 @@ func HashWords(text string) []uint64 {
 func hashOf(span string) uint64 {
 	hash := uint64(offset)
 	for i := 0; i < len(span); {
-		if c := lower(span[i]); c != 0 {
+		if c := lowerByte(span[i]); c != 0 {
 			hash = (hash ^ uint64(c)) * prime
 			i++
 			continue
@@ -89,8 +89,8 @@ const (
 	prime  = 1099511628211
 )
 
-// lower returns the lower case of a byte that is an ASCII letter or digit, 0 for any other.
-func lower(c byte) byte {
+// lowerByte returns the lower case of a byte that is an ASCII letter or digit, 0 for any other.
+func lowerByte(c byte) byte {
 	switch {
 	case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
 		return c

@@ -35,8 +35,8 @@ type reader struct {
 	sign  byte // of the chain
 }
 
-// spans calls f with the part of text that each word is.
-func spans(text string, f func(span string)) {
+// visitWords calls f with the part of text that each word is.
+func visitWords(text string, f func(span string)) {
 	r := reader{text: text, f: f, start: -1, chain: -1}
 	for i, c := range text {
 		switch {
@@ -45,23 +45,23 @@ func spans(text string, f func(span string)) {
 				r.start = i
 			}
 		case r.start < 0:
-		case r.joins(i, c):
-			r.join(i, c)
+		case r.isJoiningRune(i, c):
+			r.closeJoinedWord(i, c)
 		default:
-			r.word(i + CountSigns(text[r.start:i], text[i:]))
-			r.end(i)
+			r.closeWord(i + CountSigns(text[r.start:i], text[i:]))
+			r.closeChain(i)
 		}
 	}
 	if r.start >= 0 {
-		r.word(len(text))
-		r.end(len(text))
+		r.closeWord(len(text))
+		r.closeChain(len(text))
 	}
 }
 
 func isApostrophe(c rune) bool { return c == '\'' || c == '’' }
 
-// joins reports whether the character at a place joins the word before it to the next.
-func (r *reader) joins(at int, c rune) bool {
+// isJoiningRune reports whether the character at a place joins the word before it to the next.
+func (r *reader) isJoiningRune(at int, c rune) bool {
 	if !isApostrophe(c) {
 		return c < utf8.RuneSelf && JoinsWords(r.text, at, r.sign)
 	}
@@ -69,36 +69,39 @@ func (r *reader) joins(at int, c rune) bool {
 	return (r.sign == 0 || r.sign == '\'') && unicode.IsLetter(next)
 }
 
-// join ends a word that the character at a place joins to the next.
-func (r *reader) join(at int, c rune) {
-	r.word(at)
+// closeJoinedWord ends a word that the character at a place joins to the next.
+func (r *reader) closeJoinedWord(at int, c rune) {
+	r.closeWord(at)
 	if r.chain < 0 {
 		r.chain = r.start
 	}
-	r.start, r.sign = at+utf8.RuneLen(c), byte(c)
+	r.start = at + utf8.RuneLen(c)
+	r.sign = byte(c)
 	if isApostrophe(c) {
 		r.sign = '\''
 	}
 }
 
-// word ends a word at a place.
-func (r *reader) word(to int) {
+// closeWord ends a word at a place.
+func (r *reader) closeWord(to int) {
 	if r.start > 0 && r.chain < 0 && LeadsSign(r.text, r.start-1) {
 		r.f(r.text[r.start-1 : to])
 	}
 	compoundWords(r.text[r.start:to], r.f)
 }
 
-// end ends the chain of words at a place.
-func (r *reader) end(to int) {
+// closeChain ends the chain of words at a place.
+func (r *reader) closeChain(to int) {
 	if r.chain >= 0 && to-r.chain <= MostChain {
-		r.whole(r.text[r.chain:to])
+		r.emitChain(r.text[r.chain:to])
 	}
-	r.start, r.chain, r.sign = -1, -1, 0
+	r.start = -1
+	r.chain = -1
+	r.sign = 0
 }
 
-// whole calls f with what a chain is without the v of a version and without the ending of a contraction.
-func (r *reader) whole(chain string) {
+// emitChain calls f with what a chain is without the v of a version and without the ending of a contraction.
+func (r *reader) emitChain(chain string) {
 	switch r.sign {
 	case '.':
 		chain = WithoutV(chain)

@@ -18,7 +18,8 @@ type Token struct {
 // no token: texts with the same tokens are the same text. A letter of a script without spaces is a token of its own.
 func Tokens(text string) []Token {
 	out := make([]Token, 0, 8+len(text)/6)
-	start, before := -1, ' '
+	start := -1
+	before := ' '
 	add := func(from, to int) {
 		out = append(out, Token{HashWord(foldRune(text[from:to])), from, to})
 		start = -1
@@ -30,12 +31,12 @@ func Tokens(text string) []Token {
 			if start < 0 {
 				start = i
 			}
-		case joins(r): // it belongs to what stands beside it
+		case isFormatRune(r): // it belongs to what stands beside it
 		default:
 			if start >= 0 {
 				add(start, i)
 			}
-			if alone || tells(r) || ofNumber(before, text[i:]) {
+			if alone || isMeaningfulSign(r) || ofNumber(before, text[i:]) {
 				add(i, i+n)
 			}
 		}
@@ -55,13 +56,13 @@ func withoutSpaces(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
-// joins reports whether a rune shows nothing of its own.
-func joins(r rune) bool {
+// isFormatRune reports whether a rune shows nothing of its own.
+func isFormatRune(r rune) bool {
 	return r >= utf8.RuneSelf && (r == utf8.RuneError || unicode.Is(unicode.Cf, r))
 }
 
-// tells reports whether a sign is one that makes another statement: "?", "%", "€", "+", "<", an emoji.
-func tells(r rune) bool {
+// isMeaningfulSign reports whether a sign is one that makes another statement: "?", "%", "€", "+", "<", an emoji.
+func isMeaningfulSign(r rune) bool {
 	if r < utf8.RuneSelf {
 		return strings.ContainsRune("?%#&@+<=>|~$", r)
 	}
@@ -83,7 +84,7 @@ func foldRune(word string) string {
 	for i := range len(word) {
 		if word[i] >= utf8.RuneSelf {
 			return strings.ToLower(strings.Map(func(r rune) rune {
-				if joins(r) {
+				if isFormatRune(r) {
 					return -1
 				}
 				return r

@@ -68,24 +68,24 @@ func NewPerTenant(tenants []string, only ...schemas.Metric) *Set {
 			v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: f.Name, Help: f.Help}, labels)
 			s.counters[m] = v
 			s.registry.MustRegister(v)
-			s.start(m, func(one *Set, values []string) { one.Counter(m, values...) })
+			s.startSeries(m, func(one *Set, values []string) { one.Counter(m, values...) })
 		case schemas.MetricGauge:
 			v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: f.Name, Help: f.Help}, labels)
 			s.gauges[m] = v
 			s.registry.MustRegister(v)
-			s.start(m, func(one *Set, values []string) { one.Gauge(m, values...) })
+			s.startSeries(m, func(one *Set, values []string) { one.Gauge(m, values...) })
 		case schemas.MetricHistogram:
 			v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: f.Name, Help: f.Help, Buckets: f.Bounds}, labels)
 			s.histograms[m] = v
 			s.registry.MustRegister(v)
-			s.start(m, func(one *Set, values []string) { one.Histogram(m, values...) })
+			s.startSeries(m, func(one *Set, values []string) { one.Histogram(m, values...) })
 		}
 	}
 	return s
 }
 
-// start makes the series that are known beforehand.
-func (s *Set) start(m schemas.Metric, series func(one *Set, values []string)) {
+// startSeries makes the series that are known beforehand.
+func (s *Set) startSeries(m schemas.Metric, series func(one *Set, values []string)) {
 	f := m.Family()
 	for _, values := range f.Series() {
 		series(s, values)
@@ -114,7 +114,8 @@ func (s *Set) SeriesOf(tenant string) string {
 // ByTenant makes the instruments of each listed tenant, and once those of all others, and returns the
 // tenant's. The families that are not PerTenant are the same in all of them.
 func ByTenant[I any](s *Set, instruments func(*Set) I) func(tenant string) I {
-	others, listed := instruments(s), make(map[string]I, len(s.tenants))
+	others := instruments(s)
+	listed := make(map[string]I, len(s.tenants))
 	for _, tenant := range s.tenants {
 		listed[tenant] = instruments(s.Of(tenant))
 	}
@@ -129,17 +130,17 @@ func ByTenant[I any](s *Set, instruments func(*Set) I) func(tenant string) I {
 // Counter returns the counter of one series. The metric MUST be a counter with as many labels as
 // there are values.
 func (s *Set) Counter(m schemas.Metric, values ...string) prometheus.Counter {
-	return s.counters[m].WithLabelValues(s.labels(m, values)...)
+	return s.counters[m].WithLabelValues(s.listLabels(m, values)...)
 }
 
 // Gauge is Counter for a gauge.
 func (s *Set) Gauge(m schemas.Metric, values ...string) prometheus.Gauge {
-	return s.gauges[m].WithLabelValues(s.labels(m, values)...)
+	return s.gauges[m].WithLabelValues(s.listLabels(m, values)...)
 }
 
 // Histogram is Counter for a histogram.
 func (s *Set) Histogram(m schemas.Metric, values ...string) prometheus.Observer {
-	return s.histograms[m].WithLabelValues(s.labels(m, values)...)
+	return s.histograms[m].WithLabelValues(s.listLabels(m, values)...)
 }
 
 // Counters returns the counters of a family with one label, by the value of the label.
@@ -167,17 +168,17 @@ func byValue[I any](m schemas.Metric, series func(m schemas.Metric, values ...st
 	}
 }
 
-// labels returns the values of every label of a series.
-func (s *Set) labels(m schemas.Metric, values []string) []string {
-	values = listed(m, values)
+// listLabels returns the values of every label of a series.
+func (s *Set) listLabels(m schemas.Metric, values []string) []string {
+	values = replaceUnlisted(m, values)
 	if len(s.tenants) == 0 || !m.Family().PerTenant {
 		return values
 	}
 	return append(slices.Clone(values), s.tenant)
 }
 
-// listed replaces values that the table does not list.
-func listed(m schemas.Metric, values []string) []string {
+// replaceUnlisted replaces values that the table does not list.
+func replaceUnlisted(m schemas.Metric, values []string) []string {
 	labels := m.Family().Labels
 	var out []string
 	for i, l := range labels[:min(len(labels), len(values))] {

@@ -60,7 +60,9 @@ func (e *Operations) Assemble(
 		Items: cmp.Or(in.Limit, defaultAssembled), Tokens: cmp.Or(in.MaxTokens, schemas.DefaultTokenBudget), MinScore: e.Admit.MinScore,
 	}, nil)
 	if in.MinScore != nil {
-		limits.MinScore, op.floor, op.ends = *in.MinScore, 0, false // the client says what is too little
+		limits.MinScore = *in.MinScore
+		op.floor = 0
+		op.ends = false // the client says what is too little
 	}
 	req, err := e.Admit.Request(s, pipeline.Request{Query: in.Query, TZ: in.TZ, Limits: limits, Notes: notes, Options: &schemas.RequestPayload{Fill: in.Fill}}, in.Validate(), "")
 	if err != nil {
@@ -135,7 +137,8 @@ func (o *assembleOp) Retrieve(ctx context.Context, req pipeline.Request, plan pi
 	var kinds, quoted []schemas.Kind
 	for i := range o.sources {
 		for _, k := range assembly.Kinds(o.sources[i].name) {
-			if kinds = append(kinds, k); mayBeCut(k) {
+			kinds = append(kinds, k)
+			if mayBeCut(k) {
 				quoted = append(quoted, k)
 			}
 		}
@@ -147,13 +150,16 @@ func (o *assembleOp) Retrieve(ctx context.Context, req pipeline.Request, plan pi
 	var of []int
 	for i := range o.sources {
 		if !o.quoted(i) {
-			queries, of = append(queries, sourceQuery(&o.sources[i], req, plan, vectors)), append(of, i)
+			queries = append(queries, sourceQuery(&o.sources[i], req, plan, vectors))
+			of = append(of, i)
 		}
 	}
 	if len(quoted) > 0 {
 		q := passageQuery(quoted, req, plan, vectors)
-		q.FilterVisible, q.Known = o.e.Judge.Visibility(req).FilterVisible, known
-		queries, of = append(queries, q), append(of, len(o.sources))
+		q.FilterVisible = o.e.Judge.Visibility(req).FilterVisible
+		q.Known = known
+		queries = append(queries, q)
+		of = append(of, len(o.sources))
 	}
 	pools := make([]selection.Found, len(o.sources)+1)
 	for n, f := range o.e.Find.Selector.FindEach(ctx, req.Scope, queries) {
@@ -170,7 +176,8 @@ func (o *assembleOp) quoted(i int) bool {
 // searched is what the sources found. A source that failed is named in a note; when all of them
 // did, it is an error.
 func searched(found []selection.Found, sources []source, notes pipeline.Notes) (pipeline.Retrieved, error) {
-	failed, asked := 0, 0
+	failed := 0
+	asked := 0
 	for i := range found {
 		if found[i].Err != nil {
 			failed++
@@ -206,7 +213,8 @@ func headingOf(sources []source, i int) string {
 // walk over links, which are between kinds, and the vector index where there is no vector.
 func sourceQuery(src *source, req pipeline.Request, plan pipeline.Plan, vectors pipeline.Vectors) selection.Query {
 	q := kindsQuery(assembly.Kinds(src.name), req, plan, vectors)
-	q.Limit, q.Depth = src.limit+spare, assembledDepth
+	q.Limit = src.limit + spare
+	q.Depth = assembledDepth
 	if slices.ContainsFunc(assembly.Kinds(src.name), mayBeCut) {
 		q.Where = []filter.Predicate{func(v *candidate.Visible) bool { return !byPassages(v) }}
 	}
@@ -219,13 +227,16 @@ func sourceQuery(src *source, req pipeline.Request, plan pipeline.Plan, vectors 
 // passageQuery asks for what is shown by its passages, as a context request does.
 func passageQuery(kinds []schemas.Kind, req pipeline.Request, plan pipeline.Plan, vectors pipeline.Vectors) selection.Query {
 	q := kindsQuery(kinds, req, plan, vectors)
-	q.Limit, q.Cut, q.Where = candidateLimit(pipeline.Limits{Items: maxByLimit, Tokens: req.Limits.Tokens}), passage.Of, []filter.Predicate{byPassages}
+	q.Limit = candidateLimit(pipeline.Limits{Items: maxByLimit, Tokens: req.Limits.Tokens})
+	q.Cut = passage.Of
+	q.Where = []filter.Predicate{byPassages}
 	return q
 }
 
 func kindsQuery(kinds []schemas.Kind, req pipeline.Request, plan pipeline.Plan, vectors pipeline.Vectors) selection.Query {
 	q := plan.Narrow(ofKinds(kinds))
-	q.Text, q.Now = req.Query, req.Times.Ranking
+	q.Text = req.Query
+	q.Now = req.Times.Ranking
 	q.Skip = func(retriever string) bool { return retriever == retrieve.NameGraph }
 	vectors.Ask(&q, 0)
 	return q
@@ -371,7 +382,8 @@ func (o *assembleOp) standIn(ranked pipeline.Ranked) {
 // passages are chosen later, if no memory bears on the query more than the best of them. A greeting asks for nothing, and
 // nothing bears on made-up words.
 func (o *assembleOp) dropIrrelevant(req pipeline.Request, cs []candidate.Candidate) {
-	best, quoted := bestRelevance(cs), 0.
+	best := bestRelevance(cs)
+	quoted := 0.
 	nothing := o.floor > 0 && (fourPlaces(best) == 0 || req.Greets())
 	for i := range cs {
 		if passage.Of(cs[i].Visible) {
@@ -383,7 +395,8 @@ func (o *assembleOp) dropIrrelevant(req pipeline.Request, cs []candidate.Candida
 		_, linked := c.Channels.Of(retrieve.NameGraph)
 		cut := passage.Of(c.Visible)
 		if nothing && c.Kept() {
-			c.Drop, c.Detail = schemas.DropOffTopic, "the query asks for nothing that is here"
+			c.Drop = schemas.DropOffTopic
+			c.Detail = "the query asks for nothing that is here"
 		}
 		if !c.Kept() || linked || cut && quoted >= best {
 			continue

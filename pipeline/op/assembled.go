@@ -35,7 +35,8 @@ func (o *assembleOp) Pack(ctx context.Context, req pipeline.Request, plan pipeli
 	if o.dropRepeated {
 		a.dropDuplicates(cs)
 	}
-	if a.more = o.more; o.ends {
+	a.more = o.more
+	if o.ends {
 		o.dropFar(req, a, cs)
 		a.more += worthLess(cs)
 	}
@@ -112,7 +113,9 @@ func (a *assembled) dropDuplicates(cs []candidate.Candidate) {
 	for i, of := range assembly.Same(all) {
 		if of >= 0 {
 			c := &cs[all[i].At]
-			c.Drop, c.Detail, c.Of = schemas.DropDuplicate, "of "+all[of].ID, all[of].ID
+			c.Drop = schemas.DropDuplicate
+			c.Detail = "of " + all[of].ID
+			c.Of = all[of].ID
 		}
 	}
 }
@@ -120,7 +123,9 @@ func (a *assembled) dropDuplicates(cs []candidate.Candidate) {
 // dropFar drops the items that are worth too little for their tokens, as a pack does. Quotations were chosen by their
 // passages.
 func (o *assembleOp) dropFar(req pipeline.Request, a *assembled, cs []candidate.Candidate) {
-	far, best, counter := o.e.packEnd(req), math.Inf(-1), o.e.Admit.Counter("")
+	far := o.e.packEnd(req)
+	best := math.Inf(-1)
+	counter := o.e.Admit.Counter("")
 	if far == 0 {
 		return
 	}
@@ -135,7 +140,8 @@ func (o *assembleOp) dropFar(req pipeline.Request, a *assembled, cs []candidate.
 	}
 	for at, value := range values {
 		if value < best-far {
-			cs[at].Drop, cs[at].Detail = schemas.DropRank, candidate.WorthLess
+			cs[at].Drop = schemas.DropRank
+			cs[at].Detail = candidate.WorthLess
 		}
 	}
 }
@@ -143,7 +149,8 @@ func (o *assembleOp) dropFar(req pipeline.Request, a *assembled, cs []candidate.
 // write writes the text of the best kept items of each source.
 func (o *assembleOp) write(req pipeline.Request, a *assembled, cs []candidate.Candidate) {
 	for g := range o.sources {
-		src, items := &o.sources[g], a.groups[g].Items
+		src := &o.sources[g]
+		items := a.groups[g].Items
 		items = slices.DeleteFunc(items, func(it assembly.Item) bool { return !cs[it.At].Kept() })
 		slices.SortStableFunc(items, func(x, y assembly.Item) int {
 			if src.failing && x.Failure() != y.Failure() {
@@ -176,7 +183,9 @@ func (a *assembled) candidates() []int {
 
 // show fills out from the text: the shown candidates, their sections and their tokens.
 func (o *assembleOp) show(a *assembled, cs []candidate.Candidate, out pipeline.Packed) pipeline.Packed {
-	out.Text, out.Tokens, o.made = a.Markdown, a.Tokens, *a
+	out.Text = a.Markdown
+	out.Tokens = a.Tokens
+	o.made = *a
 	listed := map[int]bool{}
 	for g, shown := range a.Shown {
 		section := pack.Section{Budget: a.Budgets[g], Reason: o.sources[g].heading + ": by relevance"}
@@ -189,7 +198,8 @@ func (o *assembleOp) show(a *assembled, cs []candidate.Candidate, out pipeline.P
 				if !listed[at] {
 					listed[at] = true
 					out.Shown = append(out.Shown, at)
-					cs[at].Text, cs[at].Tokens = "", 0
+					cs[at].Text = ""
+					cs[at].Tokens = 0
 				}
 			}
 			cs[i].Text += p.Text
@@ -204,7 +214,8 @@ func (o *assembleOp) show(a *assembled, cs []candidate.Candidate, out pipeline.P
 
 // reply is that of an assembly.
 func (o *assembleOp) reply(out pipeline.Outcome) schemas.FormattedContext {
-	a, p := &o.made, &out.Result.Payload
+	a := &o.made
+	p := &out.Result.Payload
 	reply := schemas.FormattedContext{
 		Markdown: a.Markdown, TokenCount: a.Tokens, Exceeded: a.Exceeded, Items: []schemas.AssembledItem{},
 		SourcesUsed: map[string]int{}, Warnings: p.Explainability.Warnings, PackID: p.PackID, Positions: p.Positions,
@@ -231,7 +242,8 @@ func (o *assembleOp) reply(out pipeline.Outcome) schemas.FormattedContext {
 
 // countItems is the last line of an assembly.
 func countItems(_ *assembled, _ []candidate.Candidate, shown [][]assembly.Shown) string {
-	items, sources := 0, 0
+	items := 0
+	sources := 0
 	for _, group := range shown {
 		items += len(group)
 		sources += min(len(group), 1)

@@ -57,7 +57,10 @@ func (o *assembleOp) quote(ctx context.Context, req pipeline.Request, plan pipel
 	cs := ranked.Candidates
 	clip := assembly.Clip(req.Limits.Tokens)
 	counter := o.e.Admit.Counter("")
-	weights, rest, need, sorts := 0, 0, 0, map[schemas.Kind]bool{}
+	weights := 0
+	rest := 0
+	need := 0
+	sorts := map[schemas.Kind]bool{}
 	var most map[schemas.Kind]int
 	for g := range o.sources {
 		others := false
@@ -75,7 +78,8 @@ func (o *assembleOp) quote(ctx context.Context, req pipeline.Request, plan pipel
 			}
 			others = true
 			if need < req.Limits.Tokens {
-				it, cut := assembly.Show(c, o.sources[g].view, clip, req.Zone()), assembly.Cap(req.Limits.Tokens)
+				it := assembly.Show(c, o.sources[g].view, clip, req.Zone())
+				cut := assembly.Cap(req.Limits.Tokens)
 				if shortens(req, c) {
 					cut = o.mostOf(req, g)
 				}

@@ -76,7 +76,10 @@ func (e *Operations) compactLater(req pipeline.Request, out *pipeline.Outcome) {
 	if e.compaction.Background == nil || !out.Packed.Compacted || req.Session == "" || isReplay(&req) || !e.compacted.start() {
 		return
 	}
-	s, session, budget, model := req.Scope, req.Session, req.Limits.Tokens, req.Model
+	s := req.Scope
+	session := req.Session
+	budget := req.Limits.Tokens
+	model := req.Model
 	e.compaction.Background(func(ctx context.Context) {
 		defer e.compacted.end()
 		if err := e.compactSession(ctx, s, session, budget, model); err != nil && ctx.Err() == nil {

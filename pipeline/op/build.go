@@ -34,7 +34,8 @@ func (e *Operations) Build(ctx context.Context, s scope.Scope, in schemas.BuildR
 func (e *Operations) BuildByVector(
 	ctx context.Context, s scope.Scope, vector []float32, in schemas.BuildRequest,
 ) (schemas.BuildReply, error) {
-	in.Query, in.Vector = "", vector
+	in.Query = ""
+	in.Vector = vector
 	return e.Build(ctx, s, in)
 }
 
@@ -83,7 +84,8 @@ func (o *buildOp) reply(out *pipeline.Outcome) schemas.BuildReply {
 	}
 	if p := &out.Result.Payload; o.as.End == pipeline.AfterCommit {
 		reply.Context, reply.Memories = out.Packed.Text, o.results(*out, o.entries)
-		reply.PackID, reply.Positions = p.PackID, p.Positions
+		reply.PackID = p.PackID
+		reply.Positions = p.Positions
 	}
 	return reply
 }
@@ -114,7 +116,8 @@ func (o *buildOp) Plan(ctx context.Context, rec *pipeline.Recorder, req pipeline
 func (o *buildOp) Pack(ctx context.Context, req pipeline.Request, plan pipeline.Plan, ranked pipeline.Ranked) (pipeline.Packed, error) {
 	cs := ranked.Candidates
 	out := newPacked(ranked.Notes.With(o.notes...))
-	o.scores, o.budget = map[string]float64{}, req.Limits.Tokens
+	o.scores = map[string]float64{}
+	o.budget = req.Limits.Tokens
 	order := o.chooseHits(req, ranked, o.ranker.order(cs, req.Times.Ranking))
 	value := make(map[int]float64, len(order))
 	for _, i := range order {
@@ -148,7 +151,8 @@ func (o *buildOp) quote(ctx context.Context, req pipeline.Request, plan pipeline
 	for n, i := range order {
 		results[n] = cs[i]
 	}
-	counter, spec := o.e.Admit.Counter(req.Model), o.template.Spec()
+	counter := o.e.Admit.Counter(req.Model)
+	spec := o.template.Spec()
 	quoted, notes := o.e.quote(ctx, req, plan, ranked, quoting{
 		Budget: req.Limits.Tokens - counter.Count(spec.Header+spec.Footer), Model: req.Model,
 		Measure: func(c *candidate.Candidate) int {
@@ -164,7 +168,9 @@ func (o *buildOp) quote(ctx context.Context, req pipeline.Request, plan pipeline
 // render takes memories in order while they fit, and those after one that does not. Older versions stand below their
 // newest. The first memory that does not fit has an extract.
 func (o *buildOp) render(req pipeline.Request, cs []candidate.Candidate, order []int, out pipeline.Packed) pipeline.Packed {
-	counter, budget, spec := o.e.Admit.Counter(req.Model), req.Limits.Tokens, o.template.Spec()
+	counter := o.e.Admit.Counter(req.Model)
+	budget := req.Limits.Tokens
+	spec := o.template.Spec()
 	left := o.e.Admit.Slice.Left(req.Limits)
 	left.Tokens -= counter.Count(spec.Header + spec.Footer)
 	newest, older := pack.Versions(cs)
@@ -172,10 +178,12 @@ func (o *buildOp) render(req pipeline.Request, cs []candidate.Candidate, order [
 	take := func(i int, v template.Values) bool {
 		c := &cs[i]
 		c.Text = o.template.Memory(v, o.metadata)
-		if c.Tokens = counter.Count(c.Text + spec.Separator); !left.Take(c.Tokens, len(v.Content)) {
+		c.Tokens = counter.Count(c.Text + spec.Separator)
+		if !left.Take(c.Tokens, len(v.Content)) {
 			return false
 		}
-		texts, out.Shown = append(texts, c.Text), append(out.Shown, i)
+		texts = append(texts, c.Text)
+		out.Shown = append(out.Shown, i)
 		return true
 	}
 	short := false
@@ -199,7 +207,8 @@ func (o *buildOp) render(req pipeline.Request, cs []candidate.Candidate, order [
 		}
 	}
 	for {
-		out.Text, out.Tokens = o.template.Join(texts), 0
+		out.Text = o.template.Join(texts)
+		out.Tokens = 0
 		if len(texts) > 0 {
 			out.Tokens = counter.Count(out.Text)
 		}
@@ -208,7 +217,9 @@ func (o *buildOp) render(req pipeline.Request, cs []candidate.Candidate, order [
 			o.entries = slices.DeleteFunc(slices.Clone(out.Shown), func(i int) bool { return newest[i] >= 0 })
 			return out
 		}
-		texts, out.Shown, o.truncated = texts[:len(texts)-1], out.Shown[:len(out.Shown)-1], true
+		texts = texts[:len(texts)-1]
+		out.Shown = out.Shown[:len(out.Shown)-1]
+		o.truncated = true
 	}
 }
 
@@ -223,8 +234,10 @@ func (o *buildOp) shorten(req pipeline.Request, c *candidate.Candidate, tokens i
 
 // older fill the template with the line of an older version.
 func (o *buildOp) older(c, newest *candidate.Candidate) template.Values {
-	line, visible := *c, *c.Visible
-	visible.Speaker, visible.Author = "", ""
+	line := *c
+	visible := *c.Visible
+	visible.Speaker = ""
+	visible.Author = ""
 	line.Visible, line.Content, line.Also = &visible, schemas.TextContent(pack.Older(c, newest, o.zone)), nil
 	return o.values(&line)
 }
@@ -299,7 +312,8 @@ func (r *Ranker) score(c *candidate.Candidate, similarity float64, now time.Time
 
 // order is the order in which candidates are taken, which are in that of their standings.
 func (r *Ranker) order(cs []candidate.Candidate, now time.Time) []int {
-	out, value := fill.All(len(cs)), make([]float64, len(cs))
+	out := fill.All(len(cs))
+	value := make([]float64, len(cs))
 	for i := range cs {
 		value[i] = r.score(&cs[i], cs[i].Standing, now)
 	}

@@ -84,7 +84,8 @@ func causalGraph(shown []string, edges []schemas.Edge) *schemas.CausalGraph {
 // items. A path has an item between them that is not shown: a single link is an edge.
 func pathsFrom(from string, next map[string][]string, shown map[string]bool) [][]string {
 	before := map[string]string{from: ""}
-	queue, depth := []string{from}, map[string]int{}
+	queue := []string{from}
+	depth := map[string]int{}
 	var out [][]string
 	for len(queue) > 0 {
 		at := queue[0]
@@ -93,7 +94,8 @@ func pathsFrom(from string, next map[string][]string, shown map[string]bool) [][
 			if _, seen := before[to]; seen || depth[at] >= longestPath {
 				continue
 			}
-			before[to], depth[to] = at, depth[at]+1
+			before[to] = at
+			depth[to] = depth[at] + 1
 			if !shown[to] {
 				queue = append(queue, to)
 				continue

@@ -54,7 +54,8 @@ func (e *Operations) Compact(
 
 // keptSummaries are the summaries that the log holds now.
 func (e *Operations) keptSummaries(req pipeline.Request, out pipeline.Outcome) []schemas.SummaryInfo {
-	list, count := []schemas.SummaryInfo{}, e.Admit.Counter(req.Model).Count
+	list := []schemas.SummaryInfo{}
+	count := e.Admit.Counter(req.Model).Count
 	positions := out.SummaryPositions
 	for i := range out.Packed.Summaries {
 		s := &out.Packed.Summaries[i]
@@ -62,7 +63,8 @@ func (e *Operations) keptSummaries(req pipeline.Request, out pipeline.Outcome) [
 			continue
 		}
 		at := positions[0]
-		if positions = positions[1:]; at > 0 {
+		positions = positions[1:]
+		if at > 0 {
 			list = append(list, schemas.SummaryInfo{
 				ID: s.ID, Level: s.Level, Text: s.Text, Lines: s.Lines, Links: s.Links, Tokens: count(s.Text), Position: at,
 			})
@@ -97,7 +99,8 @@ func (o *compactOp) Retrieve(ctx context.Context, req pipeline.Request, plan pip
 	if err != nil {
 		return pipeline.Retrieved{}, pipeline.StorageError("the items of the session could not be read")
 	}
-	out, size := pipeline.Retrieved{Notes: plan.Notes}, 0
+	out := pipeline.Retrieved{Notes: plan.Notes}
+	size := 0
 	for part := range slices.Chunk(ids, sessionBatch) {
 		found, err := o.e.Find.Read(ctx, req, plan, part)
 		if err != nil {
@@ -107,7 +110,8 @@ func (o *compactOp) Retrieve(ctx context.Context, req pipeline.Request, plan pip
 			if r.Kind == schemas.KindSummary {
 				continue
 			}
-			if size += len(r.Content.Text()); size > mostText && len(out.Named) > 0 {
+			size += len(r.Content.Text())
+			if size > mostText && len(out.Named) > 0 {
 				out.Notes = out.Notes.With("session: its newest items alone were read, as it has more text than a compaction takes")
 				return out, nil
 			}
@@ -138,7 +142,9 @@ func (o *compactOp) Rank(ctx context.Context, rec *pipeline.Recorder, req pipeli
 }
 
 func (o *compactOp) Pack(_ context.Context, req pipeline.Request, _ pipeline.Plan, ranked pipeline.Ranked) (pipeline.Packed, error) {
-	e, cs, counter := o.e, ranked.Candidates, o.e.Admit.Counter(req.Model)
+	e := o.e
+	cs := ranked.Candidates
+	counter := o.e.Admit.Counter(req.Model)
 	sources := summarizable(ranked)
 	denied := ranked.Denials(req.Scope)
 	budget := req.Limits.Tokens
@@ -217,7 +223,8 @@ func draftSummaries(req pipeline.Request, sources []compaction.Source, out pipel
 		if s.Item, err = json.Marshal(&item); err != nil {
 			return pipeline.Packed{}, fmt.Errorf("encode summary: %w", err)
 		}
-		s.Sources, s.At = refs, at
+		s.Sources = refs
+		s.At = at
 	}
 	return out, nil
 }

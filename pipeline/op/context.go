@@ -159,7 +159,8 @@ func (o *contextOp) Plan(ctx context.Context, rec *pipeline.Recorder, req pipeli
 func (o *contextOp) relevance(
 	ctx context.Context, rec *pipeline.Recorder, req pipeline.Request,
 ) (d relevance.Decision, trace *schemas.RelevanceTrace, notes pipeline.Notes, err error) {
-	asked, gate := req.Options.Relevance, o.e.session.Relevance
+	asked := req.Options.Relevance
+	gate := o.e.session.Relevance
 	if asked == nil {
 		return d, nil, nil, nil
 	}
@@ -190,7 +191,8 @@ func (o *contextOp) Retrieve(ctx context.Context, req pipeline.Request, plan pip
 		return out, err
 	}
 	found, err := o.e.Find.Ask(ctx, req, plan.Narrow(plan.Asked), plan.Notes)
-	found.Named, found.Search = out.Named, out.Search
+	found.Named = out.Named
+	found.Search = out.Search
 	return found, err
 }
 
@@ -239,7 +241,8 @@ func (o *contextOp) Rank(ctx context.Context, rec *pipeline.Recorder, req pipeli
 // Pack builds the pack, the affordances and the causal graph. It abbreviates items that the
 // session was shown lately.
 func (o *contextOp) Pack(ctx context.Context, req pipeline.Request, plan pipeline.Plan, ranked pipeline.Ranked) (pipeline.Packed, error) {
-	e, cs := o.e, ranked.Candidates
+	e := o.e
+	cs := ranked.Candidates
 	req.Limits.Tokens = plan.Tokens
 	out := pipeline.Packed{Notes: ranked.Notes.With(o.abbreviate(req, cs)...)}
 	budget := req.Limits.Tokens

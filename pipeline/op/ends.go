@@ -30,7 +30,8 @@ func dropBeside(cs []candidate.Candidate) (dropped int) {
 		c := &cs[i]
 		says := c.Signals != nil && c.Signals.Evidence.Words >= covers
 		if memory > document && !says && c.Kept() && c.Given == candidate.NotGiven && passage.Of(c.Visible) && c.Score < besideMemory*memory {
-			c.Drop, c.Detail = schemas.DropRank, "a memory is far nearer"+candidate.FillShows
+			c.Drop = schemas.DropRank
+			c.Detail = "a memory is far nearer" + candidate.FillShows
 			dropped++
 		}
 	}
@@ -45,8 +46,10 @@ func keepFew(cs []candidate.Candidate) (dropped int) {
 		if !c.Kept() || c.Given != candidate.NotGiven || c.Kind == schemas.KindTool {
 			continue
 		}
-		if kept++; kept > few {
-			c.Drop, c.Detail = schemas.DropOffTopic, hardlyAnything
+		kept++
+		if kept > few {
+			c.Drop = schemas.DropOffTopic
+			c.Detail = hardlyAnything
 			dropped++
 		}
 	}
@@ -60,7 +63,8 @@ const hardlyAnything = "hardly anything answers, so little is shown" + candidate
 func leftByDoubt(cs []candidate.Candidate) (left int) {
 	for i := range cs {
 		if c := &cs[i]; c.Drop == schemas.DropBudget {
-			c.Drop, c.Detail = schemas.DropOffTopic, hardlyAnything
+			c.Drop = schemas.DropOffTopic
+			c.Detail = hardlyAnything
 			left++
 		}
 	}

@@ -127,13 +127,15 @@ func repeats(cs []candidate.Candidate, shown []int) map[int][]string {
 		of := map[string]bool{}
 		all := true
 		for line := range strings.Lines(cs[i].Content.Text()) {
-			if line = strings.TrimSpace(line); line == "" {
+			line = strings.TrimSpace(line)
+			if line == "" {
 				continue
 			}
 			at := slices.IndexFunc(shown, func(j int) bool {
 				return j != i && out[j] == nil && containsLine(&cs[j], line)
 			})
-			if all = at >= 0; !all {
+			all = at >= 0
+			if !all {
 				break
 			}
 			of[cs[shown[at]].ID] = true
@@ -180,7 +182,9 @@ func markShown(cs []candidate.Candidate, shown []int, why schemas.DropReason) {
 		if !taken[i] && cs[i].Kept() {
 			cs[i].Drop = why
 			if of := newest[i]; of >= 0 && taken[of] {
-				cs[i].Drop, cs[i].Detail, cs[i].Of = schemas.DropNewer, "by "+cs[of].ID, cs[of].ID
+				cs[i].Drop = schemas.DropNewer
+				cs[i].Detail = "by " + cs[of].ID
+				cs[i].Of = cs[of].ID
 			}
 		}
 		if cs[i].Tokens == 0 {

@@ -31,7 +31,8 @@ const maxGiven = 24
 
 // readGiven reads the items that the plan gives, newest first. Policy has not decided on them.
 func (o *contextOp) readGiven(ctx context.Context, req pipeline.Request, plan pipeline.Plan) (pipeline.Retrieved, error) {
-	by, all := map[string][]string{}, []string(nil)
+	by := map[string][]string{}
+	all := []string(nil)
 	until := o.e.Admit.Clock().Add(clockSkew) // what is dated later would stand before all that comes, for good
 	if req.Times.Ranking.After(until) {
 		until = req.Times.Ranking
@@ -59,7 +60,8 @@ func (o *contextOp) readGiven(ctx context.Context, req pipeline.Request, plan pi
 	found.Named = slices.DeleteFunc(found.Named, func(r *schemas.Record) bool {
 		return at.AsOf > 0 && r.Position > at.AsOf || !at.AsOfTime.IsZero() && r.RecordedAt.After(at.AsOfTime)
 	})
-	found.Search, o.read = len(o.read), append(o.read, by)
+	found.Search = len(o.read)
+	o.read = append(o.read, by)
 	return found, err
 }
 
@@ -95,7 +97,8 @@ func (o *contextOp) give(auth pipeline.Authorized, found []candidate.Candidate) 
 	var out []candidate.Candidate
 	taken := map[string]bool{}
 	for _, g := range o.given.from {
-		tokens, items := 0, 0
+		tokens := 0
+		items := 0
 		for _, id := range o.read[auth.Search][g.Node] {
 			c, ok := named[id]
 			if !ok || taken[id] || g.Turns > 0 && items == g.Turns {
@@ -105,14 +108,17 @@ func (o *contextOp) give(auth pipeline.Authorized, found []candidate.Candidate) 
 			if tokens+cost > g.Tokens {
 				break
 			}
-			items, tokens, taken[id] = items+1, tokens+cost, true
+			items = items + 1
+			tokens = tokens + cost
+			taken[id] = true
 			one := *c
 			if at, ok := places[id]; ok {
 				one = found[at]
 			} else {
 				one.Channels = candidate.Channels{{Name: retrieve.NameRecency, Channel: schemas.Channel{Rank: items}}}
 			}
-			if one.Given = candidate.GivenNode; g.Turns > 0 {
+			one.Given = candidate.GivenNode
+			if g.Turns > 0 {
 				one.Given = candidate.GivenTurn
 			}
 			out = append(out, one)
@@ -125,7 +131,8 @@ func (o *contextOp) give(auth pipeline.Authorized, found []candidate.Candidate) 
 func keepGiven(cs []candidate.Candidate) {
 	for i := range cs {
 		if cs[i].Given != candidate.NotGiven && (cs[i].Drop == schemas.DropOffTopic || cs[i].Drop == schemas.DropScore) {
-			cs[i].Drop, cs[i].Detail = "", ""
+			cs[i].Drop = ""
+			cs[i].Detail = ""
 		}
 	}
 }
@@ -201,7 +208,8 @@ func (e *Operations) measureTurn(ctx context.Context, req pipeline.Request) (rel
 		return turn, pipeline.StorageError("items could not be read")
 	}
 	seen := e.Judge.Visibility(req).Decide(ctx, records)
-	if turn.Turns = len(seen); turn.Turns > 0 {
+	turn.Turns = len(seen)
+	if turn.Turns > 0 {
 		turn.Silence = req.Times.Ranking.Sub(seen[0].CreatedAt)
 	}
 	return turn, nil

@@ -124,8 +124,11 @@ func (o *itemsOp) Retrieve(ctx context.Context, req pipeline.Request, plan pipel
 // list reads from the place where the list goes on, until there is one item more than a page
 // holds, by their number or their length, which the principal may see.
 func (o *itemsOp) list(ctx context.Context, req pipeline.Request, plan pipeline.Plan) (pipeline.Retrieved, error) {
-	out, seen, size := pipeline.Retrieved{Notes: plan.Notes}, 0, 0
-	see, filter := o.e.Judge.Visibility(req), plan.Asked.And(plan.Pushdown.Filter)
+	out := pipeline.Retrieved{Notes: plan.Notes}
+	seen := 0
+	size := 0
+	see := o.e.Judge.Visibility(req)
+	filter := plan.Asked.And(plan.Pushdown.Filter)
 	at := o.behind
 	for batch := min(pipeline.ReadBatch, req.Limits.Items+1); ; batch = min(pipeline.ReadBatch, 2*batch) { // few are read for a short page, unless most are hidden
 		ids, err := o.e.Find.Items.Recent(ctx, req.Scope, filter, at, batch)
@@ -151,7 +154,8 @@ func (o *itemsOp) list(ctx context.Context, req pipeline.Request, plan pipeline.
 			if tokens, ok := visible[current[i].ID]; ok {
 				size += tokens
 				seen++
-				if o.more = seen > req.Limits.Items || size > req.Limits.Tokens && seen > 1; o.more {
+				o.more = seen > req.Limits.Items || size > req.Limits.Tokens && seen > 1
+				if o.more {
 					return out, nil
 				}
 			}
@@ -171,20 +175,25 @@ func (o *itemsOp) Rank(ctx context.Context, rec *pipeline.Recorder, req pipeline
 // Pack shows a page: what the limit and the budget of a reply hold.
 func (o *itemsOp) Pack(_ context.Context, req pipeline.Request, _ pipeline.Plan, ranked pipeline.Ranked) (pipeline.Packed, error) {
 	out := newPacked(ranked.Notes)
-	cs, tokens, last := ranked.Candidates, 0, -1
+	cs := ranked.Candidates
+	tokens := 0
+	last := -1
 	for i := range cs {
 		n := tokensOf(&cs[i])
 		if i >= req.Limits.Items || tokens+n > req.Limits.Tokens && len(out.Shown) > 0 {
 			if len(o.in.ItemIDs) == 0 && last >= 0 {
 				o.next = cursor(items.Place{Created: cs[last].CreatedAt, First: cs[last].First})
 				for k := i; k < len(cs); k++ {
-					cs[k].Drop, cs[k].Detail = schemas.DropBudget, ""
+					cs[k].Drop = schemas.DropBudget
+					cs[k].Detail = ""
 				}
 			}
 			break
 		}
-		if last = i; cs[i].Kept() {
-			out.Shown, tokens = append(out.Shown, i), tokens+n
+		last = i
+		if cs[i].Kept() {
+			out.Shown = append(out.Shown, i)
+			tokens = tokens + n
 		}
 	}
 	if o.more && last == len(cs)-1 && last >= 0 { // what was left out made room

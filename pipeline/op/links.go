@@ -19,7 +19,8 @@ import (
 // follow walks the links of the best results and makes candidates of the items that they reach
 // and that the principal may see.
 func (o *searchOp) follow(ctx context.Context, req pipeline.Request, plan pipeline.Plan, auth pipeline.Authorized, found pipeline.Ranked) (pipeline.Ranked, error) {
-	e, filter := o.e, plan.Pushdown.Filter
+	e := o.e
+	filter := plan.Pushdown.Filter
 	if e.Find.Graph == nil {
 		found.Notes = found.Notes.With("graph: there is none, relationships are left out")
 		return found, nil
@@ -41,7 +42,9 @@ func (o *searchOp) follow(ctx context.Context, req pipeline.Request, plan pipeli
 		}
 		for i := range linked {
 			c := &linked[i]
-			c.Score, c.Standing, c.Channels = reached[c.ID].Score, reached[c.ID].Standing, reached[c.ID].Channels
+			c.Score = reached[c.ID].Score
+			c.Standing = reached[c.ID].Standing
+			c.Channels = reached[c.ID].Channels
 			delete(reached, c.ID)
 		}
 		if len(reached) == 0 {
@@ -50,7 +53,8 @@ func (o *searchOp) follow(ctx context.Context, req pipeline.Request, plan pipeli
 		}
 		walk.Exclude = append(walk.Exclude, slices.Sorted(maps.Keys(reached))...) // a way through what may not be seen is none
 	}
-	o.links, o.linkedOnly = nil, nil
+	o.links = nil
+	o.linkedOnly = nil
 	return found, nil
 }
 
@@ -59,7 +63,8 @@ const mostWalks = 32
 
 // walk follows the links of the best results and returns what is not among these, with its score and evidence.
 func (o *searchOp) walk(ctx context.Context, req pipeline.Request, walk graph.Walk, found *pipeline.Ranked) (reached map[string]candidate.Candidate, err error) {
-	o.links, o.linkedOnly = map[string][]graph.Visit{}, map[string]bool{}
+	o.links = map[string][]graph.Visit{}
+	o.linkedOnly = map[string]bool{}
 	known := map[string]bool{}
 	for i := range found.Candidates {
 		known[found.Candidates[i].ID] = true
@@ -76,7 +81,8 @@ func (o *searchOp) walk(ctx context.Context, req pipeline.Request, walk graph.Wa
 		o.links[from.ID] = visits
 		for _, v := range visits {
 			if !known[v.ID] {
-				known[v.ID], o.linkedOnly[v.ID] = true, true
+				known[v.ID] = true
+				o.linkedOnly[v.ID] = true
 				reached[v.ID] = linkedCandidate(from, v)
 			}
 		}
@@ -129,7 +135,8 @@ func (o *assembleOp) addCauses(ctx context.Context, req pipeline.Request, plan p
 	}
 	effects := ranked.Candidates
 	for range maxHops {
-		lent, ids := map[string]candidate.Candidate{}, []string{}
+		lent := map[string]candidate.Candidate{}
+		ids := []string{}
 		for i := range effects {
 			for _, l := range effects[i].Links {
 				if l.Rel != schemas.RelCausedBy {
@@ -159,7 +166,9 @@ func (o *assembleOp) addCauses(ctx context.Context, req pipeline.Request, plan p
 				continue
 			}
 			c := &ranked.Candidates[n]
-			c.Standing, c.Score, c.Channels = lent[id].Standing, max(c.Score, lent[id].Score), append(c.Channels, lent[id].Channels...)
+			c.Standing = lent[id].Standing
+			c.Score = max(c.Score, lent[id].Score)
+			c.Channels = append(c.Channels, lent[id].Channels...)
 			for g := range o.sources {
 				if slices.Contains(assembly.Kinds(o.sources[g].name), c.Kind) {
 					o.groups[g].add(ranked, at, []candidate.Candidate{*c})

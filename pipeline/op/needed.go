@@ -72,7 +72,8 @@ func markLater(first *candidate.Candidate, cs []candidate.Candidate) {
 		if !isAbout(c) || passage.Of(c.Visible) || c == first {
 			continue
 		}
-		words, firsts := c.Signals.Evidence.Words, first.Signals.Evidence.Words
+		words := c.Signals.Evidence.Words
+		firsts := first.Signals.Evidence.Words
 		if words >= max(allWords, firsts) || c.CreatedAt.After(first.CreatedAt) && words >= leastLater*firsts {
 			later = append(later, c)
 		}
@@ -91,7 +92,8 @@ func (e *Operations) markChanges(ctx context.Context, s scope.Scope, may schemas
 	for i := range cs {
 		// Of what is redacted the index has more than the principal sees.
 		if c := &cs[i]; len(ids) < comparedLater && isAbout(c) && !c.Masked && !passage.Of(c.Visible) && c.CreatedAt.After(first.CreatedAt) {
-			ids, later = append(ids, c.ID), append(later, c)
+			ids = append(ids, c.ID)
+			later = append(later, c)
 		}
 	}
 	text := first.Content.Text()

@@ -104,7 +104,8 @@ func New(c Config) (*Operations, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, errs := &Operations{Engine: engine, text: c.Text, compaction: c.Compaction, session: c.Session}, make([]error, 3)
+	e := &Operations{Engine: engine, text: c.Text, compaction: c.Compaction, session: c.Session}
+	errs := make([]error, 3)
 	e.shown, e.texts = selection.NewHistory(c.Repeat), compaction.NewTexts()
 	e.builder, errs[0] = pack.New(pack.Config{Shares: c.Shares, Orders: c.Orders, Sentences: c.TLDR})
 	e.passages, errs[1] = passage.New(passageConfig(&c))

@@ -34,9 +34,11 @@ const (
 func (e *Operations) Premortem(
 	ctx context.Context, s scope.Scope, in schemas.PremortemRequest,
 ) (schemas.FormattedContext, error) {
-	title, about := "Premortem: "+in.Domain, "principles for "+in.Domain
+	title := "Premortem: " + in.Domain
+	about := "principles for " + in.Domain
 	if in.Strategy != "" {
-		title, about = title+" with "+in.Strategy, about+" using "+in.Strategy
+		title = title + " with " + in.Strategy
+		about = about + " using " + in.Strategy
 	}
 	limits, notes := e.Admit.Slice.Bound(pipeline.Limits{Items: cmp.Or(in.Limit, defaultWarned), Tokens: cmp.Or(in.MaxTokens, defaultPremortem)}, nil)
 	req, err := e.Admit.Request(s, pipeline.Request{Query: about, Limits: limits, Notes: notes}, in.Validate(), "")
@@ -64,7 +66,8 @@ type axisQuery struct {
 }
 
 func (o *premortemOp) addSources(limit int) {
-	domain, strategy := o.in.Domain, o.in.Strategy
+	domain := o.in.Domain
+	strategy := o.in.Strategy
 	of := func(x *schemas.ExperienceAttributes) bool { return strings.EqualFold(x.Domain, domain) }
 	add := func(heading string, view assembly.View, weight int, q axisQuery) {
 		o.sources = append(o.sources, source{
@@ -138,7 +141,8 @@ func (o *premortemOp) Retrieve(ctx context.Context, req pipeline.Request, plan p
 	if err != nil {
 		return pipeline.Retrieved{}, err
 	}
-	out.Search, o.searches = len(o.searches), append(o.searches, axes)
+	out.Search = len(o.searches)
+	o.searches = append(o.searches, axes)
 	listed := map[string]bool{}
 	for i := range axes {
 		for _, r := range axes[i].records {
@@ -168,7 +172,8 @@ func (o *premortemOp) Rank(ctx context.Context, rec *pipeline.Recorder, req pipe
 		for _, c := range auth.Named {
 			if ch, found := axis.evidence[c.ID]; found && o.sources[i].accepts(&c) {
 				c.SetScore(axis.scores[c.ID])
-				c.Fused, c.Channels = c.Score, candidate.Channels{ch}
+				c.Fused = c.Score
+				c.Channels = candidate.Channels{ch}
 				cs = append(cs, c)
 			}
 		}
@@ -242,7 +247,8 @@ func (o *premortemOp) allExperiences(ctx context.Context, req pipeline.Request, 
 func (o *premortemOp) searchAxis(
 	ctx context.Context, req pipeline.Request, plan pipeline.Plan, q axisQuery, vectors pipeline.Vectors, n, limit int, all func() ([]experience, error),
 ) axisFound {
-	e, out := o.e, axisFound{scores: map[string]float64{}, evidence: map[string]candidate.Channel{}}
+	e := o.e
+	out := axisFound{scores: map[string]float64{}, evidence: map[string]candidate.Channel{}}
 	asked := experiencesOf(plan)
 	if asked.IsNone() {
 		return out
@@ -253,9 +259,12 @@ func (o *premortemOp) searchAxis(
 	if hasVectors {
 		by.Vector, by.Model = vectors.Of[n], vectors.By.Model().String()
 		var found vector.Result
-		if found, noVector = e.Find.Vector.Search(ctx, req.Scope, by); noVector == nil {
-			out.source, out.found = retrieve.NameVector, len(found.Hits)
-			if out.err = e.readAxis(ctx, req, &out, asked, q.want, limit, found.Hits); out.err != nil || len(out.records) >= limit || len(found.Hits) < nearest {
+		found, noVector = e.Find.Vector.Search(ctx, req.Scope, by)
+		if noVector == nil {
+			out.source = retrieve.NameVector
+			out.found = len(found.Hits)
+			out.err = e.readAxis(ctx, req, &out, asked, q.want, limit, found.Hits)
+			if out.err != nil || len(out.records) >= limit || len(found.Hits) < nearest {
 				return out
 			}
 		}
@@ -278,7 +287,8 @@ func (o *premortemOp) searchAxis(
 		for i := range list {
 			ids[i] = list[i].record.ID
 		}
-		if scores, out.err = e.Find.Vector.Score(ctx, req.Scope, by, ids); out.err != nil {
+		scores, out.err = e.Find.Vector.Score(ctx, req.Scope, by, ids)
+		if out.err != nil {
 			return out
 		}
 	}
@@ -302,9 +312,11 @@ func experiencesOf(plan pipeline.Plan) schemas.Filter {
 func (e *Operations) readAxis(
 	ctx context.Context, req pipeline.Request, out *axisFound, asked schemas.Filter, want func(*schemas.ExperienceAttributes) bool, limit int, hits []vector.Hit,
 ) error {
-	ids, scores := make([]string, len(hits)), make(map[string]float64, len(hits))
+	ids := make([]string, len(hits))
+	scores := make(map[string]float64, len(hits))
 	for i, h := range hits {
-		ids[i], scores[h.ID] = h.ID, min(max(h.Score, 0), 1)
+		ids[i] = h.ID
+		scores[h.ID] = min(max(h.Score, 0), 1)
 	}
 	place := 0
 	for part := range slices.Chunk(ids, pipeline.ReadBatch) {
@@ -318,7 +330,8 @@ func (e *Operations) readAxis(
 			if err != nil || !asked.Match(&r.Facets) || !want(&x) {
 				continue
 			}
-			if out.add(r, retrieve.NameVector, place+i+1, scores[r.ID]); len(out.records) == limit {
+			out.add(r, retrieve.NameVector, place+i+1, scores[r.ID])
+			if len(out.records) == limit {
 				return nil
 			}
 		}

@@ -34,7 +34,8 @@ func (e *Operations) quote(ctx context.Context, req pipeline.Request, plan pipel
 	if !slices.Contains(ranked.Sources, retrieve.NameEncoder) { // it did not answer a moment ago
 		asked = nil
 	}
-	by, search := e.Admit.Counter(q.Model), plan.Narrow(plan.Asked)
+	by := e.Admit.Counter(q.Model)
+	search := plan.Narrow(plan.Asked)
 	ranking := e.passages.Score(ctx, req.Scope, passage.Query{
 		Text: req.Query, Filter: search.Filter, Population: search.Population, Prefer: req.Options.Prefer.Kinds(),
 		Vector: asked,

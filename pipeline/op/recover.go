@@ -60,7 +60,8 @@ type recoverOp struct {
 // inside a dropped one.
 func newRecoverOp(e *Operations, in *schemas.RecoverRequest, stored *schemas.ContextResult) *recoverOp {
 	o := &recoverOp{base: base{e}, asOf: stored.Payload.Pack.AsOf}
-	o.spans, o.shown = map[string][]schemas.Span{}, map[string]*schemas.ContextItem{}
+	o.spans = map[string][]schemas.Span{}
+	o.shown = map[string]*schemas.ContextItem{}
 	for _, section := range stored.Payload.Pack.Sections {
 		for i := range section.Items {
 			o.shown[section.Items[i].ID] = &section.Items[i]
@@ -120,12 +121,14 @@ func (o *recoverOp) Rank(ctx context.Context, rec *pipeline.Recorder, req pipeli
 
 // Pack shows the items, or the spans that the client asked for.
 func (o *recoverOp) Pack(_ context.Context, req pipeline.Request, _ pipeline.Plan, ranked pipeline.Ranked) (pipeline.Packed, error) {
-	cs, counter := ranked.Candidates, o.e.Admit.Counter("")
+	cs := ranked.Candidates
+	counter := o.e.Admit.Counter("")
 	for i := range cs {
 		c := &cs[i]
 		spans := o.spans[c.ID]
 		if c.Kept() && len(spans) > 0 && !(o.seenAsThen(c) && keepSpans(c, spans, counter.Count)) {
-			c.Drop, c.Detail = schemas.DropStale, "the span is not of the text as it may be seen now"
+			c.Drop = schemas.DropStale
+			c.Detail = "the span is not of the text as it may be seen now"
 		}
 	}
 	out := pipeline.Packed{Affordances: []schemas.Affordance{}, Compacted: true, Notes: ranked.Notes}
@@ -134,7 +137,8 @@ func (o *recoverOp) Pack(_ context.Context, req pipeline.Request, _ pipeline.Pla
 	}, cs)
 	for i := range cs {
 		if c := &cs[i]; !c.Kept() && c.Extract != nil {
-			c.Content, c.Extract = c.Extract.Whole, nil
+			c.Content = c.Extract.Whole
+			c.Extract = nil
 		}
 	}
 	return out, nil
@@ -188,7 +192,8 @@ func keepSpans(c *candidate.Candidate, spans []schemas.Span, count func(string) 
 		return count(text + "\n")
 	}
 	shown := e.Text()
-	if e.Before, e.After = tokens(text), tokens(shown); e.After > e.Before {
+	e.Before, e.After = tokens(text), tokens(shown)
+	if e.After > e.Before {
 		return true // the whole is shorter than nearly all of it
 	}
 	c.Extract, c.Content, c.ContentTokens = e, schemas.TextContent(shown), 0

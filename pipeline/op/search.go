@@ -42,7 +42,8 @@ func (e *Operations) Search(ctx context.Context, s scope.Scope, in schemas.Searc
 func (e *Operations) SearchByVector(
 	ctx context.Context, s scope.Scope, vector []float32, in schemas.SearchRequest,
 ) (schemas.SearchReply, error) {
-	in.Query, in.Vector = "", vector
+	in.Query = ""
+	in.Vector = vector
 	return e.Search(ctx, s, in)
 }
 
@@ -51,12 +52,15 @@ func (e *Operations) newSearchRequest(
 	s scope.Scope, in *schemas.SearchRequest, r pipeline.Request, issues []schemas.Issue,
 ) (pipeline.Request, error) {
 	r.TZ = in.TZ
-	r.Query, r.Vector, r.Options = in.Query, in.Vector, &schemas.RequestPayload{MinPosition: in.MinPosition}
+	r.Query = in.Query
+	r.Vector = in.Vector
+	r.Options = &schemas.RequestPayload{MinPosition: in.MinPosition}
 	r.Limits.MinScore = e.Admit.MinScore
 	if in.MinScore != nil {
 		r.Limits.MinScore = *in.MinScore
 	}
-	if r.Limits.Items = in.Limit; in.Limit <= 0 {
+	r.Limits.Items = in.Limit
+	if in.Limit <= 0 {
 		r.Limits.Items = defaultSearch
 	}
 	r.Limits, r.Notes = e.Admit.Slice.Bound(r.Limits, r.Notes)
@@ -127,7 +131,8 @@ func (o *searchOp) Plan(ctx context.Context, _ *pipeline.Recorder, req pipeline.
 	if err != nil {
 		return pipeline.Plan{}, err
 	}
-	plan.Asked, plan.Narrowing.Filtered = asked, narrowed
+	plan.Asked = asked
+	plan.Narrowing.Filtered = narrowed
 	if len(where) > 0 {
 		plan.Narrowing.MinMatches = req.Limits.Items + minCandidates
 	}
@@ -142,7 +147,8 @@ func (o *searchOp) Plan(ctx context.Context, _ *pipeline.Recorder, req pipeline.
 }
 
 func (o *searchOp) Retrieve(ctx context.Context, req pipeline.Request, plan pipeline.Plan) (pipeline.Retrieved, error) {
-	q, notes := plan.Narrow(plan.Asked), plan.Notes
+	q := plan.Narrow(plan.Asked)
+	notes := plan.Notes
 	if q.Text != "" && len(q.Vector) == 0 {
 		vectors, noted, err := o.e.Find.Embed(ctx, req.Scope, notes, q.Text)
 		if err != nil {
@@ -175,9 +181,11 @@ func (o *searchOp) Rank(ctx context.Context, rec *pipeline.Recorder, req pipelin
 // Pack takes the results and what their links reach while the budget pays for them. The first that is too long has an
 // extract.
 func (o *searchOp) Pack(_ context.Context, req pipeline.Request, _ pipeline.Plan, ranked pipeline.Ranked) (pipeline.Packed, error) {
-	out, cs := newPacked(ranked.Notes), ranked.Candidates
+	out := newPacked(ranked.Notes)
+	cs := ranked.Candidates
 	found := o.chooseHits(req, ranked, fill.All(len(cs)))
-	left, counter := o.e.Admit.Slice.Left(req.Limits), o.e.Admit.Counter("")
+	left := o.e.Admit.Slice.Left(req.Limits)
+	counter := o.e.Admit.Counter("")
 	for _, i := range found {
 		c := &cs[i]
 		size := len(c.Content.Text())
@@ -219,13 +227,15 @@ func (o *searchOp) chooseHits(req pipeline.Request, ranked pipeline.Ranked, orde
 	for _, i := range order {
 		c := &cs[i]
 		if c.Kept() && newest[i] < 0 && !linked[c.ID] && c.Score >= req.Limits.MinScore && len(shown) < req.Limits.Items {
-			shown, listed[i] = append(shown, i), true
+			shown = append(shown, i)
+			listed[i] = true
 		}
 	}
 	out := hits{Results: slices.Clone(shown), Linked: map[int][]related{}, Versions: versionsOf(cs, older)}
 	for _, i := range out.Results {
 		for _, of := range older[i] {
-			shown, listed[of] = append(shown, of), true
+			shown = append(shown, of)
+			listed[of] = true
 		}
 	}
 	for _, i := range out.Results {
@@ -240,7 +250,8 @@ func (o *searchOp) chooseHits(req pipeline.Request, ranked pipeline.Ranked, orde
 			reached[v.ID] = true
 			out.Linked[i] = append(out.Linked[i], related{j, v.Via, v.Distance})
 			if !listed[j] {
-				shown, listed[j] = append(shown, j), true
+				shown = append(shown, j)
+				listed[j] = true
 			}
 		}
 	}
@@ -267,7 +278,8 @@ func standsForLinked(cs []candidate.Candidate, linkedOnly map[string]bool) map[s
 
 // versionsOf is what candidates stand for: their older versions, and what says the same.
 func versionsOf(cs []candidate.Candidate, older [][]int) map[int][]schemas.MemoryVersion {
-	at, out := map[string]int{}, map[int][]schemas.MemoryVersion{}
+	at := map[string]int{}
+	out := map[int][]schemas.MemoryVersion{}
 	for i := range cs {
 		at[cs[i].ID] = i
 		for _, of := range older[i] {
@@ -334,7 +346,8 @@ func searchFilter(in *schemas.SearchRequest, zone *time.Location) (asked schemas
 	}
 	narrowed = filter.Tells(in.Filters)
 	if in.ConversationID != "" {
-		asked, narrowed = asked.And(oneOf(schemas.FieldSession, []string{in.ConversationID})), true
+		asked = asked.And(oneOf(schemas.FieldSession, []string{in.ConversationID}))
+		narrowed = true
 	}
 	if len(in.MemoryTypes) > 0 {
 		field, ok := typesField(in.MemoryTypes)

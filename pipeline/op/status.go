@@ -35,7 +35,8 @@ func (e *Operations) Status(ctx context.Context, s scope.Scope, in schemas.Statu
 		}
 		out.Indexed[name] = at
 	}
-	if out.Ready = len(silent) == 0; !out.Ready {
+	out.Ready = len(silent) == 0
+	if !out.Ready {
 		out.Reason = "no answer from: " + strings.Join(silent, ", ")
 	}
 	return out, nil

@@ -82,7 +82,8 @@ func (e *Operations) mayRegister(ctx context.Context, s scope.Scope, name string
 	}
 	actions := []string{"register"}
 	if err == nil && !old.BuiltIn() {
-		replaces, actions = old.Author(), append(actions, "change")
+		replaces = old.Author()
+		actions = append(actions, "change")
 	}
 	resource := policies.Resource{ID: name, Facets: schemas.Facets{Kind: "template", Labels: []string{}, Signer: replaces}}
 	for _, action := range actions {

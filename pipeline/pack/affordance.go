@@ -141,7 +141,7 @@ func readRules(name string, raw []byte) ([]rule, error) {
 		for _, name := range slices.Backward(slices.Sorted(maps.Keys(doc.Lists))) { // a longer name before its beginning
 			doc.Rules[i].Each = strings.ReplaceAll(doc.Rules[i].Each, "$"+name, strings.ReplaceAll(doc.Lists[name], "| ", "|"))
 		}
-		if field, err := doc.Rules[i].compile(); err != nil {
+		if field, err := doc.Rules[i].compileRule(); err != nil {
 			return nil, fmt.Errorf("read rules %s:%d: rule %q: %s: %w", name, lineOf(tree, i, field), doc.Rules[i].Type, field, err)
 		}
 	}
@@ -162,8 +162,8 @@ func lineOf(tree *ast.File, i int, field string) int {
 	return 1
 }
 
-// compile reads the expressions; of an error it names the field.
-func (r *rule) compile() (field string, err error) {
+// compileRule reads the expressions; of an error it names the field.
+func (r *rule) compileRule() (field string, err error) {
 	switch {
 	case r.Type == "":
 		return "type", errors.New("is missing")
@@ -249,12 +249,12 @@ func (r *Rules) Afford(cs []candidate.Candidate, shown []int, doubtful bool) []s
 				state |= 1 << bit
 			}
 		}
-		c.held = r.texts.Of(evidenceOf(c.Candidate), state, func() (ruleSet, int) { return r.judge(machine, &c), 8 })
+		c.held = r.texts.Of(evidenceOf(c.Candidate), state, func() (ruleSet, int) { return r.findHeldRules(machine, &c), 8 })
 		causes = append(causes, c)
 	}
 	out := []schemas.Affordance{}
 	for i := range r.list {
-		if a, ok := r.suggest(machine, i, p, causes); ok {
+		if a, ok := r.suggestAffordance(machine, i, p, causes); ok {
 			out = append(out, a)
 		}
 	}
@@ -301,7 +301,8 @@ func stateOf(c *candidate.Candidate) (reports, failed bool) {
 	if json.Unmarshal(c.Attributes, &a) != nil {
 		return true, false
 	}
-	status, words := strings.ToLower(strings.TrimSpace(a.Status)), language.Default()
+	status := strings.ToLower(strings.TrimSpace(a.Status))
+	words := language.Default()
 	return !words.Is(language.Resolved|language.Over, status), words.Is(language.Failed, status)
 }
 
@@ -313,18 +314,18 @@ type caused struct {
 	env             any     // the cause that it is, once a rule's machine needs it
 }
 
-// judge returns those of the textual rules that hold.
-func (r *Rules) judge(machine *vm.VM, c *caused) (held ruleSet) {
+// findHeldRules returns those of the textual rules that hold.
+func (r *Rules) findHeldRules(machine *vm.VM, c *caused) (held ruleSet) {
 	for i := range r.list {
-		if r.textual&(1<<i) != 0 && r.holds(machine, i, c) {
+		if r.textual&(1<<i) != 0 && r.isRuleMet(machine, i, c) {
 			held |= 1 << i
 		}
 	}
 	return held
 }
 
-// holds runs rule i on an item.
-func (r *Rules) holds(machine *vm.VM, i int, c *caused) bool {
+// isRuleMet runs rule i on an item.
+func (r *Rules) isRuleMet(machine *vm.VM, i int, c *caused) bool {
 	if c.env == nil {
 		c.env = causeOf(c, r.attributes)
 	}
@@ -336,7 +337,7 @@ func (r *Rules) holds(machine *vm.VM, i int, c *caused) bool {
 func evidenceOf(c *candidate.Candidate) string {
 	text := c.Content.Text()
 	if raw := c.Content.Raw(); raw != nil {
-		if of, ok := members(raw); ok {
+		if of, ok := readMembers(raw); ok {
 			lines := make([]string, 0, len(of))
 			for _, name := range slices.Sorted(maps.Keys(of)) {
 				lines = append(lines, of[name])
@@ -360,7 +361,7 @@ func causeOf(c *caused, attributes bool) cause {
 	return x
 }
 
-func (r *Rules) suggest(machine *vm.VM, at int, p pattern, causes []caused) (schemas.Affordance, bool) {
+func (r *Rules) suggestAffordance(machine *vm.VM, at int, p pattern, causes []caused) (schemas.Affordance, bool) {
 	rule := &r.list[at]
 	a := schemas.Affordance{Type: rule.Type, Description: rule.Description}
 	for i := range causes {
@@ -369,7 +370,7 @@ func (r *Rules) suggest(machine *vm.VM, at int, p pattern, causes []caused) (sch
 		}
 		held := causes[i].held&(1<<at) != 0
 		if r.textual&(1<<at) == 0 {
-			held = r.holds(machine, at, &causes[i])
+			held = r.isRuleMet(machine, at, &causes[i])
 		}
 		if held {
 			a.Items = append(a.Items, causes[i].ID)
@@ -391,7 +392,7 @@ func (r *Rules) suggest(machine *vm.VM, at int, p pattern, causes []caused) (sch
 		v, err := machine.Run(program, env)
 		if f, ok := v.(float64); ok {
 			v = math.Trunc(f*1e4) / 1e4
-			err = errors.Join(err, finite(f))
+			err = errors.Join(err, checkFinite(f))
 		}
 		if err != nil {
 			return a, false
@@ -407,7 +408,7 @@ func (r *Rules) suggest(machine *vm.VM, at int, p pattern, causes []caused) (sch
 // maxConfidence is that of the surest suggestion.
 const maxConfidence = .95
 
-func finite(f float64) error {
+func checkFinite(f float64) error {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return errors.New("not a number")
 	}

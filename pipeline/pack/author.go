@@ -11,7 +11,7 @@ import (
 // Said names who said an item: its speaker and, behind it, the agent that wrote the item where that
 // is another and nothing before the items says so.
 func Said(r *candidate.Candidate) string {
-	name := label(r.Speaker)
+	name := makeLabel(r.Speaker)
 	author := r.OtherAuthor()
 	switch r.Credit {
 	case candidate.CreditAbove:
@@ -19,7 +19,7 @@ func Said(r *candidate.Candidate) string {
 	case candidate.CreditBeside:
 		author = r.Author
 	}
-	return schemas.WrittenBy(name, label(author))
+	return schemas.WrittenBy(name, makeLabel(author))
 }
 
 // Writer names the agent that wrote an item which is shown without its speaker, with a space behind it, where a registry says who
@@ -28,7 +28,7 @@ func Writer(r *candidate.Candidate) string {
 	if r.Credit == candidate.CreditAbove || r.Author == "" {
 		return ""
 	}
-	return schemas.WrittenBy("", label(r.Author)) + " "
+	return schemas.WrittenBy("", makeLabel(r.Author)) + " "
 }
 
 // Credit returns the agent that wrote most of the items that do not name it as their speaker, "" where
@@ -65,5 +65,5 @@ func AuthorLine(author string) string {
 	if author == "" {
 		return ""
 	}
-	return writtenBy.say(label(author)) + "\n"
+	return writtenBy.formatRemark(makeLabel(author)) + "\n"
 }

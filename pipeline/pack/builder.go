@@ -30,7 +30,7 @@ type Builder struct {
 
 // New returns a Builder.
 func New(cfg Config) (*Builder, error) {
-	b := &Builder{shares: DefaultShares(), orders: cfg.Orders.filled(), sentences: cfg.Sentences, costs: newCosts()}
+	b := &Builder{shares: DefaultShares(), orders: cfg.Orders.fillDefaults(), sentences: cfg.Sentences, costs: newCosts()}
 	if cfg.Shares != nil {
 		b.shares = *cfg.Shares
 	}
@@ -98,25 +98,25 @@ func (b *Builder) Build(req Request, cs []candidate.Candidate) Pack {
 	if req.Limit <= 0 {
 		req.Limit = len(cs)
 	}
-	w := b.plan(&req, cs)
-	w.choose()
+	w := b.preparePacker(&req, cs)
+	w.chooseItems()
 	w.sayMore()
-	p := w.compose()
+	p := w.composePack()
 	// A tokenizer that does not count line by line may find more: give up the last
 	// choices until it fits.
 	for p.Tokens > req.Budget && len(w.chosen) > 0 {
-		w.undo(max(1, len(w.chosen)*(p.Tokens-req.Budget)/max(1, p.Tokens)))
-		p = w.compose()
+		w.undoChoices(max(1, len(w.chosen)*(p.Tokens-req.Budget)/max(1, p.Tokens)))
+		p = w.composePack()
 	}
 	if p.Tokens > req.Budget {
-		w.bare()
-		p = w.compose()
+		w.keepMinimum()
+		p = w.composePack()
 	}
-	w.mark()
+	w.markDroppedItems()
 	p.ItemsLimited = w.full
-	p.Least = w.smallest()
+	p.Least = w.findSmallestCost()
 	p.Lost = w.lost
-	p.TLDR = b.summarise(&req, cs, p.Shown)
+	p.TLDR = b.summariseItems(&req, cs, p.Shown)
 	return p
 }
 
@@ -157,14 +157,14 @@ type packer struct {
 	byID       map[string]int // the candidates, where links reach some of them
 }
 
-func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
+func (b *Builder) preparePacker(req *Request, cs []candidate.Candidate) *packer {
 	w := &packer{
 		b: b, req: req, cs: cs, part: make([]int8, len(cs)), kind: make([]int8, len(cs)), day: make([]day, len(cs)),
 		taken: make([]bool, len(cs)), past: make([]bool, len(cs)), best: math.Inf(-1), dates: newDates(req.Counter, b.costs, req.Zone),
 	}
 	w.newest, w.older = Versions(cs)
 	for at := range sections {
-		w.heads[at] = w.count(heading(at))
+		w.heads[at] = w.countTokens(findSectionHeading(at))
 	}
 	if dropTools(cs, req.Query, req.Before) && !anyKept(cs) {
 		req.Unanswered = true
@@ -186,14 +186,14 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
 func (w *packer) layOut() {
 	w.fixed = w.fixedTexts()
 	w.lost = nil
-	w.say()
+	w.countFixedTexts()
 	var demand [parts]float64
 	for part, tokens := range w.said {
 		demand[part] = float64(tokens)
 	}
 	for i := range w.cs {
 		w.part[i] = -1
-		w.render(i)
+		w.renderItem(i)
 		if !w.cs[i].Kept() {
 			continue
 		}
@@ -209,20 +209,20 @@ func (w *packer) layOut() {
 		}
 	}
 	if !w.toolsAlone {
-		demand[partTools] = min(demand[partTools], w.b.shares.list()[partTools]*float64(w.req.Budget))
+		demand[partTools] = min(demand[partTools], w.b.shares.listShares()[partTools]*float64(w.req.Budget))
 	}
-	w.divide(demand)
+	w.divideBudget(demand)
 }
 
-// say counts the tokens of the fixed texts.
-func (w *packer) say() {
+// countFixedTexts counts the tokens of the fixed texts.
+func (w *packer) countFixedTexts() {
 	w.said = [parts]int{
-		partUser: w.count(w.fixed.preamble) + w.count(w.fixed.user), partTask: w.count(w.fixed.task), partSafety: w.count(w.fixed.safety),
+		partUser: w.countTokens(w.fixed.preamble) + w.countTokens(w.fixed.user), partTask: w.countTokens(w.fixed.task), partSafety: w.countTokens(w.fixed.safety),
 	}
 }
 
-// render sets the text, the tokens and the place of candidate i.
-func (w *packer) render(i int) {
+// renderItem sets the text, the tokens and the place of candidate i.
+func (w *packer) renderItem(i int) {
 	c := &w.cs[i]
 	section := sectionOf(c)
 	switch {
@@ -237,36 +237,36 @@ func (w *packer) render(i int) {
 	if isCounted && !c.Kept() && c.Quote == nil { // its text is not read
 		c.Tokens = referenceTokens + c.ContentTokens
 		if inFence(c) {
-			c.Tokens += w.count(fenced(title(c), ""))
+			c.Tokens += w.countTokens(fenceText(chooseTitle(c), ""))
 		}
 		return
 	}
-	text, verbatim := w.text(i)
+	text, verbatim := w.formatItem(i)
 	of := w.newest[i]
 	if of >= 0 {
 		w.day[i] = noDay
 		if w.kind[i] == memories && w.b.orders.Memory == OrderTime && !w.cs[of].CreatedAt.IsZero() {
-			w.day[i] = w.dates.day(w.cs[of].CreatedAt)
+			w.day[i] = w.dates.findDayIndex(w.cs[of].CreatedAt)
 		}
 	} else if section == schemas.SectionMemory && !c.CreatedAt.IsZero() {
 		if w.b.orders.Memory == OrderTime {
-			w.day[i] = w.dates.day(c.CreatedAt)
+			w.day[i] = w.dates.findDayIndex(c.CreatedAt)
 		} else {
 			text = c.CreatedAt.In(w.dates.zone).Format(time.DateOnly) + " " + text
 			verbatim = false
 		}
 	}
 	c.Text = text
-	c.Tokens = referenceTokens + w.b.costs.line(w.req.Counter, c, text, verbatim)
+	c.Tokens = referenceTokens + w.b.costs.countLineTokens(w.req.Counter, c, text, verbatim)
 }
 
-// text is how candidate i is shown, and whether that is "speaker: text" byte for byte.
-func (w *packer) text(i int) (text string, verbatim bool) {
+// formatItem is how candidate i is shown, and whether that is "speaker: text" byte for byte.
+func (w *packer) formatItem(i int) (text string, verbatim bool) {
 	c := &w.cs[i]
 	of := w.newest[i]
 	switch {
 	case of >= 0 && c.Fenced():
-		return fenced(written(c, &w.cs[of], w.req.Zone)+caution(c), c.Difference), false
+		return fenceText(writeOlderStart(c, &w.cs[of], w.req.Zone)+chooseCaution(c), c.Difference), false
 	case of >= 0:
 		return Older(c, &w.cs[of], w.req.Zone), false
 	}
@@ -277,13 +277,13 @@ func (w *packer) text(i int) (text string, verbatim bool) {
 func wholeText(c *candidate.Candidate, zone *time.Location) (text string, verbatim bool) {
 	also := Also(c, zone)
 	by := ""
-	if !speaks(c) {
+	if !hasShownSpeaker(c) {
 		by = Writer(c)
 	}
 	if c.Fenced() {
-		return quoted(c, by+caution(c)+also), false
+		return fenceItem(c, by+chooseCaution(c)+also), false
 	}
-	text, verbatim = body(c)
+	text, verbatim = formatBody(c)
 	text = by + text
 	verbatim = verbatim && by == ""
 	if also != "" && c.Quote == nil && !inFence(c) {
@@ -292,13 +292,13 @@ func wholeText(c *candidate.Candidate, zone *time.Location) (text string, verbat
 	return text, verbatim
 }
 
-// speaks reports whether a candidate is shown behind its speaker.
-func speaks(c *candidate.Candidate) bool {
+// hasShownSpeaker reports whether a candidate is shown behind its speaker.
+func hasShownSpeaker(c *candidate.Candidate) bool {
 	return c.Speaker != "" && (c.Fenced() || c.Quote == nil && !inFence(c) || c.Quote != nil && c.Kind == schemas.KindMemory)
 }
 
-// caution is the words before a fenced candidate.
-func caution(c *candidate.Candidate) string {
+// chooseCaution is the words before a fenced candidate.
+func chooseCaution(c *candidate.Candidate) string {
 	if c.Suspect {
 		return Caution
 	}
@@ -323,15 +323,15 @@ const (
 	dayTokens       = 3
 )
 
-func (w *packer) count(text string) int {
+func (w *packer) countTokens(text string) int {
 	if text == "" {
 		return 0
 	}
-	return w.b.costs.count(w.req.Counter, text)
+	return w.b.costs.countCached(w.req.Counter, text)
 }
 
-// undo takes back the last n choices.
-func (w *packer) undo(n int) {
+// undoChoices takes back the last n choices.
+func (w *packer) undoChoices(n int) {
 	for range min(n, len(w.chosen)) {
 		last := len(w.chosen) - 1
 		i := w.chosen[last]
@@ -342,24 +342,24 @@ func (w *packer) undo(n int) {
 	}
 }
 
-// bare leaves what must be said when nothing else fits.
-func (w *packer) bare() {
-	w.undo(len(w.chosen))
+// keepMinimum leaves what must be said when nothing else fits.
+func (w *packer) keepMinimum() {
+	w.undoChoices(len(w.chosen))
 	w.more = ""
 	w.fixed = fixedTexts{}
 	w.said = [parts]int{}
 	w.lost = nil
 	if w.req.Task != "" {
-		w.cut(schemas.DropTask, taskHeading, w.req.Task, 0)
+		w.cutField(schemas.DropTask, taskHeading, w.req.Task, 0)
 	}
 	if w.req.UserMessage != "" {
-		w.cut(schemas.DropUserMessage, userHeading, w.req.UserMessage, 0)
+		w.cutField(schemas.DropUserMessage, userHeading, w.req.UserMessage, 0)
 	}
 }
 
-// smallest returns the tokens of the smallest candidate that the budget left out, with its headings; 0 where something is
+// findSmallestCost returns the tokens of the smallest candidate that the budget left out, with its headings; 0 where something is
 // shown.
-func (w *packer) smallest() int {
+func (w *packer) findSmallestCost() int {
 	if len(w.chosen) > 0 {
 		return 0
 	}
@@ -368,15 +368,15 @@ func (w *packer) smallest() int {
 		if w.part[i] < 0 || w.cs[i].Drop != schemas.DropBudget {
 			continue
 		}
-		if cost := w.cost(i); least == 0 || cost < least {
+		if cost := w.computeCost(i); least == 0 || cost < least {
 			least = cost
 		}
 	}
 	return least
 }
 
-// mark drops what was not chosen.
-func (w *packer) mark() {
+// markDroppedItems drops what was not chosen.
+func (w *packer) markDroppedItems() {
 	for i := range w.cs {
 		if w.part[i] < 0 || w.taken[i] {
 			continue

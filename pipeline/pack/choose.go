@@ -19,7 +19,7 @@ const (
 	scarce = 4 // times the budget that the candidates take, from which all of these count whole
 )
 
-// choose takes candidates greedily by value, which is
+// chooseItems takes candidates greedily by value, which is
 //
 //	s + c·(.45·(s₊ − s₁) − .1·ln(1 + n₊) − .5·ln(tokens))
 //
@@ -36,7 +36,7 @@ const (
 // knowledge and memory get what tools leave; tools get it only where nothing else was found. Items are
 // chosen beyond the limit of items too, so that each candidate's place is known, and given up
 // again.
-func (w *packer) choose() {
+func (w *packer) chooseItems() {
 	w.scarcity = 1
 	if w.req.Farther == 0 { // the order of what is shown does not depend on the budget
 		w.scarcity = w.budgetScarcity()
@@ -54,15 +54,15 @@ func (w *packer) choose() {
 			w.byID[w.cs[i].ID] = i
 		}
 	}
-	w.worth = w.standing()
+	w.worth = w.computeStandings()
 	best := func() {
-		w.given()
-		w.greedy(func(part int8) int { return w.limits[part] - w.spent[part] })
-		w.greedy(func(part int8) int {
+		w.takeGivenItems()
+		w.takeBestItems(func(part int8) int { return w.limits[part] - w.spent[part] })
+		w.takeBestItems(func(part int8) int {
 			if part == partTools && !w.toolsAlone {
 				return 0
 			}
-			return w.left()
+			return w.countRemaining()
 		})
 	}
 	best()
@@ -72,22 +72,22 @@ func (w *packer) choose() {
 	w.restore()
 	w.fillRest()
 	w.versionsLast()
-	w.place()
-	w.settle()
+	w.numberCandidates()
+	w.settleBudgets()
 	if over := len(w.chosen) - w.req.Limit; over > 0 {
 		w.full = true
-		w.undo(over)
+		w.undoChoices(over)
 	}
 }
 
-// settle fixes the budgets that the pack reports. The fixed texts and the tools have what they
+// settleBudgets fixes the budgets that the pack reports. The fixed texts and the tools have what they
 // take. Knowledge and memory have the rest, or what they take where nothing is left to show that is relevant.
-func (w *packer) settle() {
-	used := w.used()
+func (w *packer) settleBudgets() {
+	used := w.countUsed()
 	w.limits = used
 	for i, part := range w.part {
 		if part == partRecall && !w.taken[i] && !w.past[i] {
-			w.limits[partRecall] += w.left()
+			w.limits[partRecall] += w.countRemaining()
 			return
 		}
 	}
@@ -103,10 +103,10 @@ func (w *packer) restore() {
 		if !w.req.Restore(&w.cs[i]) {
 			continue
 		}
-		w.render(i)
+		w.renderItem(i)
 		tokens := w.cs[i].Tokens - short.Tokens
 		bytes := shownBytes(&w.cs[i]) - shownBytes(&short)
-		if tokens > w.left() || w.req.Bytes > 0 && w.bytes+bytes > w.req.Bytes {
+		if tokens > w.countRemaining() || w.req.Bytes > 0 && w.bytes+bytes > w.req.Bytes {
 			w.cs[i] = short
 			continue
 		}
@@ -142,13 +142,13 @@ func (w *packer) fillRest() {
 // takeShortened takes an extract of a candidate, and reports whether it has one that fits.
 func (w *packer) takeShortened(i int) bool {
 	whole := w.cs[i]
-	room := w.left() - (w.cost(i) - w.cs[i].Tokens) - referenceTokens
+	room := w.countRemaining() - (w.computeCost(i) - w.cs[i].Tokens) - referenceTokens
 	if !w.req.Shorten(&w.cs[i], room-1) { // a space before it may be a token
 		return false
 	}
-	w.render(i)
-	if cost := w.cost(i); cost <= w.left() && w.fitsBytes(i) {
-		w.take(i, cost)
+	w.renderItem(i)
+	if cost := w.computeCost(i); cost <= w.countRemaining() && w.fitsBytes(i) {
+		w.takeItem(i, cost)
 		return true
 	}
 	w.cs[i] = whole
@@ -160,20 +160,20 @@ func (w *packer) fitsBytes(i int) bool {
 	return w.req.Bytes <= 0 || w.bytes+shownBytes(&w.cs[i]) <= w.req.Bytes
 }
 
-// given takes the candidates that are in the pack without a search, while the budget pays for them.
-func (w *packer) given() {
+// takeGivenItems takes the candidates that are in the pack without a search, while the budget pays for them.
+func (w *packer) takeGivenItems() {
 	for i := range w.cs {
 		if w.cs[i].Given == candidate.NotGiven || w.part[i] < 0 || w.taken[i] {
 			continue
 		}
-		if cost := w.cost(i); cost <= w.left() && w.fitsBytes(i) {
-			w.take(i, cost)
+		if cost := w.computeCost(i); cost <= w.countRemaining() && w.fitsBytes(i) {
+			w.takeItem(i, cost)
 		}
 	}
 }
 
-// place numbers the candidates as they were chosen, and then the others by value.
-func (w *packer) place() {
+// numberCandidates numbers the candidates as they were chosen, and then the others by value.
+func (w *packer) numberCandidates() {
 	for n, i := range w.chosen {
 		w.cs[i].Place = n + 1
 	}
@@ -202,8 +202,8 @@ func (w *packer) budgetScarcity() float64 {
 	return min(1, .5+.5/scarce*float64(wanted)/float64(max(1, w.req.Budget)))
 }
 
-// standing returns the value of each candidate before its cost.
-func (w *packer) standing() []float64 {
+// computeStandings returns the value of each candidate before its cost.
+func (w *packer) computeStandings() []float64 {
 	type session struct {
 		top    float64
 		better int
@@ -215,7 +215,7 @@ func (w *packer) standing() []float64 {
 		if w.part[i] < 0 {
 			continue
 		}
-		s[i] = logit(w.cs[i].Standing)
+		s[i] = invertLogistic(w.cs[i].Standing)
 		best = max(best, s[i])
 		id := w.cs[i].SessionID()
 		if of := sessions[id]; of != nil {
@@ -240,29 +240,29 @@ func (w *packer) standing() []float64 {
 
 // Value is what an item of such a standing is worth for the tokens that it takes.
 func Value(standing float64, tokens int) float64 {
-	return logit(standing) - costWeight*math.Log(float64(max(1, tokens)))
+	return invertLogistic(standing) - costWeight*math.Log(float64(max(1, tokens)))
 }
 
-// logit inverts the logistic by which a fused score became a relevance.
-func logit(standing float64) float64 {
+// invertLogistic inverts the logistic by which a fused score became a relevance.
+func invertLogistic(standing float64) float64 {
 	standing = min(max(standing, 1e-9), 1-1e-9)
 	return .75 * math.Log(standing/(1-standing))
 }
 
-// greedy takes candidates, best value first, while the pot of their part pays for them.
-func (w *packer) greedy(pot func(part int8) int) {
-	least := w.least()
-	if !w.pays(pot, &least) {
+// takeBestItems takes candidates, best value first, while the pot of their part pays for them.
+func (w *packer) takeBestItems(pot func(part int8) int) {
+	least := w.findLeastTokens()
+	if !w.canStillPay(pot, &least) {
 		return
 	}
 	open := make([]int, 0, len(w.cs))
 	onDay := make([][]int, len(w.dates.list)) // those whose day has no heading yet
 	for i := range w.cs {
-		if w.part[i] < 0 || w.taken[i] || w.waits(i) {
+		if w.part[i] < 0 || w.taken[i] || w.isWaiting(i) {
 			continue
 		}
 		open = append(open, i)
-		if day := w.day[i]; day != noDay && !w.run(i).has(day) {
+		if day := w.day[i]; day != noDay && !w.findItemRun(i).hasHeading(day) {
 			onDay[day] = append(onDay[day], i)
 		}
 	}
@@ -270,15 +270,15 @@ func (w *packer) greedy(pot func(part int8) int) {
 		if w.taken[i] || w.isPast(i, value) {
 			return nil, false
 		}
-		cost := w.cost(i)
-		if cost > pot(w.part[i]) || cost > w.left() {
+		cost := w.computeCost(i)
+		if cost > pot(w.part[i]) || cost > w.countRemaining() {
 			return nil, false // dearer now; a new day may make it cheaper again
 		}
 		if !w.fitsBytes(i) {
 			w.heavy = append(w.heavy, i)
 			return nil, false
 		}
-		w.take(i, cost)
+		w.takeItem(i, cost)
 		risen = onDay[w.day[i]]
 		onDay[w.day[i]] = nil
 		for _, of := range w.older[i] {
@@ -286,7 +286,7 @@ func (w *packer) greedy(pot func(part int8) int) {
 				risen = append(risen, of)
 			}
 		}
-		return risen, !w.pays(pot, &least)
+		return risen, !w.canStillPay(pot, &least)
 	})
 }
 
@@ -329,15 +329,15 @@ func (w *packer) crowdsDoubt(next int) bool {
 			tokens += w.costs[at]
 		}
 	}
-	return tokens > 0 && tokens+w.cost(next) > doubtfulRoom(w.req)
+	return tokens > 0 && tokens+w.computeCost(next) > doubtfulRoom(w.req)
 }
 
 // doubtfulRoom is what knowledge and memory may take where hardly anything answers and a pack does not fill its budget.
 func doubtfulRoom(req *Request) int { return int(doubtfulShare * float64(req.Budget)) }
 
-// least is what the smallest candidate of each part takes without a heading, of those
+// findLeastTokens is what the smallest candidate of each part takes without a heading, of those
 // that are not taken.
-func (w *packer) least() (tokens [parts]int) {
+func (w *packer) findLeastTokens() (tokens [parts]int) {
 	for part := range tokens {
 		tokens[part] = math.MaxInt
 	}
@@ -349,9 +349,9 @@ func (w *packer) least() (tokens [parts]int) {
 	return tokens
 }
 
-// pays reports whether a pot may still pay for a candidate that takes the least of its part.
-func (w *packer) pays(pot func(part int8) int, least *[parts]int) bool {
-	left := w.left()
+// canStillPay reports whether a pot may still pay for a candidate that takes the least of its part.
+func (w *packer) canStillPay(pot func(part int8) int, least *[parts]int) bool {
+	left := w.countRemaining()
 	for part, tokens := range least {
 		if tokens <= left && tokens <= pot(int8(part)) {
 			return true
@@ -360,27 +360,27 @@ func (w *packer) pays(pot func(part int8) int, least *[parts]int) bool {
 	return false
 }
 
-// cost is what showing candidate i adds.
-func (w *packer) cost(i int) int {
-	run := w.run(i)
-	cost := w.cs[i].Tokens + w.dates.cost(run, w.day[i])
+// computeCost is what showing candidate i adds.
+func (w *packer) computeCost(i int) int {
+	run := w.findItemRun(i)
+	cost := w.cs[i].Tokens + w.dates.countHeadingCost(run, w.day[i])
 	if !run.sections[w.kind[i]] {
 		cost += w.heads[w.kind[i]]
 	}
 	return cost
 }
 
-// left is what nothing has taken of the whole budget.
-func (w *packer) left() int {
+// countRemaining is what nothing has taken of the whole budget.
+func (w *packer) countRemaining() int {
 	left := w.req.Budget
-	for _, used := range w.used() {
+	for _, used := range w.countUsed() {
 		left -= used
 	}
 	return left
 }
 
-// used is what each part takes.
-func (w *packer) used() [parts]int {
+// countUsed is what each part takes.
+func (w *packer) countUsed() [parts]int {
 	used := w.spent
 	used[partUser] = w.said[partUser]
 	used[partTask] = w.said[partTask]
@@ -388,19 +388,19 @@ func (w *packer) used() [parts]int {
 	return used
 }
 
-func (w *packer) take(i, cost int) {
+func (w *packer) takeItem(i, cost int) {
 	part := w.part[i]
 	w.spent[part] += cost
 	w.bytes += shownBytes(&w.cs[i])
 	w.taken[i] = true
 	w.chosen = append(w.chosen, i)
 	w.costs = append(w.costs, cost)
-	run := w.run(i)
+	run := w.findItemRun(i)
 	run.sections[w.kind[i]] = true
-	w.dates.show(run, w.day[i])
+	w.dates.markHeadingShown(run, w.day[i])
 }
 
 // value is what candidate i is worth for its tokens now.
 func (w *packer) value(i int) float64 {
-	return w.worth[i] - costWeight*w.scarcity*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.run(i), w.day[i]))))
+	return w.worth[i] - costWeight*w.scarcity*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.countHeadingCost(w.findItemRun(i), w.day[i]))))
 }

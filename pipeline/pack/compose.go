@@ -17,22 +17,22 @@ type fixedTexts struct {
 }
 
 func (w *packer) fixedTexts() fixedTexts {
-	f := fixedTexts{preamble: "# Context\n" + howToRead.say() + "\n"}
+	f := fixedTexts{preamble: "# Context\n" + howToRead.formatRemark() + "\n"}
 	if w.req.Purpose != "" {
-		f.preamble += "Purpose: " + sanitise(w.req.Purpose) + "\n"
+		f.preamble += "Purpose: " + sanitiseText(w.req.Purpose) + "\n"
 	}
 	f.preamble += AuthorLine(w.author)
 	if w.req.Days != "" {
 		f.preamble += w.req.Days + "\n"
 	}
-	f.preamble += w.unknown()
+	f.preamble += w.writeUnknownLines()
 	if w.req.Task != "" {
-		f.task = taskHeading + paragraph(w.req.Task)
+		f.task = taskHeading + formatParagraph(w.req.Task)
 	}
 	if w.req.UserMessage != "" {
-		f.user = userHeading + paragraph(w.req.UserMessage)
+		f.user = userHeading + formatParagraph(w.req.UserMessage)
 	}
-	if notes := w.notes(); notes != "" {
+	if notes := w.writeNotes(); notes != "" {
 		f.safety = safetyHeading + notes
 	}
 	return f
@@ -45,39 +45,39 @@ const (
 	safetyHeading = "## Safety\n"
 )
 
-// unknown are lines that say what is not known here, "" for none.
-func (w *packer) unknown() string {
+// writeUnknownLines are lines that say what is not known here, "" for none.
+func (w *packer) writeUnknownLines() string {
 	out := ""
 	if names := w.req.Unmentioned; len(names) > 0 {
-		out += nothingMentions.say(sanitise(strings.Join(names, ", "))) + "\n"
+		out += nothingMentions.formatRemark(sanitiseText(strings.Join(names, ", "))) + "\n"
 	}
 	if w.req.Unanswered {
-		out += nothingAnswers.say() + "\n"
+		out += nothingAnswers.formatRemark() + "\n"
 	}
 	return out
 }
 
-// paragraph is a text of the request as lines of the pack.
-func paragraph(text string) string {
-	clean := sanitise(text)
+// formatParagraph is a text of the request as lines of the pack.
+func formatParagraph(text string) string {
+	clean := sanitiseText(text)
 	if clean == "" {
 		return ""
 	}
-	if structural(clean) && !(clean[0] == '\\' && opens(clean[1:])) {
+	if isStructural(clean) && !(clean[0] == '\\' && isStructureStart(clean[1:])) {
 		clean = "\\" + clean
 	}
 	return clean + "\n"
 }
 
-// notes say what was withheld, by count. Redacted content says so in its place.
-func (w *packer) notes() string {
+// writeNotes say what was withheld, by count. Redacted content says so in its place.
+func (w *packer) writeNotes() string {
 	out := ""
 	if total := Sum(w.req.Denied); total > 0 {
 		var reasons []string
 		for _, reason := range slices.Sorted(maps.Keys(w.req.Denied)) {
 			reasons = append(reasons, reason+" "+strconv.Itoa(w.req.Denied[reason]))
 		}
-		out += withheld.say(strconv.Itoa(total), strings.Join(reasons, ", ")) + "\n"
+		out += withheld.formatRemark(strconv.Itoa(total), strings.Join(reasons, ", ")) + "\n"
 	}
 	injected := 0
 	for i := range w.cs {
@@ -86,7 +86,7 @@ func (w *packer) notes() string {
 		}
 	}
 	if injected > 0 {
-		out += leftOut.say(strconv.Itoa(injected)) + "\n"
+		out += leftOut.formatRemark(strconv.Itoa(injected)) + "\n"
 	}
 	return out
 }
@@ -96,7 +96,7 @@ func More(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return " " + moreBears.say(strconv.Itoa(n))
+	return " " + moreBears.formatRemark(strconv.Itoa(n))
 }
 
 // sayMore notes how many candidates are not shown because others are worth far more, where there is room to say so.
@@ -111,7 +111,7 @@ func (w *packer) sayMore() {
 		return
 	}
 	line := strings.TrimSpace(More(n)) + "\n"
-	if cost := w.count(line); cost <= w.left() {
+	if cost := w.countTokens(line); cost <= w.countRemaining() {
 		w.more = line
 		w.limits[partSafety] += cost
 		w.limits[partRecall] -= min(cost, max(0, w.limits[partRecall]-w.spent[partRecall]))
@@ -127,27 +127,27 @@ func Sum(counts map[string]int) int {
 	return total
 }
 
-// divide gives the parts of the budget what they demand, and shortens the fixed texts to what their parts allow.
+// divideBudget gives the parts of the budget what they demand, and shortens the fixed texts to what their parts allow.
 // Where the user's message fits only without the preamble, the preamble gives way, but for what it says is unknown.
-func (w *packer) divide(demand [parts]float64) {
-	shares := w.b.shares.list()
+func (w *packer) divideBudget(demand [parts]float64) {
+	shares := w.b.shares.listShares()
 	whole := w.said
-	preamble := w.count(w.fixed.preamble)
-	user := w.count(w.fixed.user)
-	unknown := w.count(w.unknown())
+	preamble := w.countTokens(w.fixed.preamble)
+	user := w.countTokens(w.fixed.user)
+	unknown := w.countTokens(w.writeUnknownLines())
 	if float64(preamble) > shares[partUser]*float64(w.req.Budget) {
 		whole[partUser] = user + unknown
 	}
-	w.limits = allot(w.req.Budget, shares, reserve(w.req.Budget, shares, whole), demand)
-	if notes := w.notes(); w.said[partSafety] > w.limits[partSafety] {
-		w.fixed.safety, _ = w.shorten(safetyHeading, notes, w.limits[partSafety])
+	w.limits = allotBudget(w.req.Budget, shares, reserveShares(w.req.Budget, shares, whole), demand)
+	if notes := w.writeNotes(); w.said[partSafety] > w.limits[partSafety] {
+		w.fixed.safety, _ = w.shortenText(safetyHeading, notes, w.limits[partSafety])
 	}
 	if w.said[partTask] > w.limits[partTask] {
-		w.fixed.task = w.cut(schemas.DropTask, taskHeading, w.req.Task, w.limits[partTask])
+		w.fixed.task = w.cutField(schemas.DropTask, taskHeading, w.req.Task, w.limits[partTask])
 	}
 	limit := w.limits[partUser]
 	if alone := user <= limit && preamble+user > limit; alone || preamble > limit {
-		w.fixed.preamble = w.unknown()
+		w.fixed.preamble = w.writeUnknownLines()
 		preamble = unknown
 		if unknown > limit {
 			w.fixed.preamble = ""
@@ -155,15 +155,15 @@ func (w *packer) divide(demand [parts]float64) {
 		}
 	}
 	if user > limit-preamble {
-		w.fixed.user = w.cut(schemas.DropUserMessage, userHeading, w.req.UserMessage, limit-preamble)
+		w.fixed.user = w.cutField(schemas.DropUserMessage, userHeading, w.req.UserMessage, limit-preamble)
 	}
-	w.say()
+	w.countFixedTexts()
 }
 
-// cut shortens a text of the request, and keeps what that leaves out as a drop of its field.
-func (w *packer) cut(field, heading, text string, limit int) string {
-	shown, end := w.shorten(heading, text, limit)
-	saved := w.count(heading+paragraph(text)) - w.count(shown)
+// cutField shortens a text of the request, and keeps what that leaves out as a drop of its field.
+func (w *packer) cutField(field, heading, text string, limit int) string {
+	shown, end := w.shortenText(heading, text, limit)
+	saved := w.countTokens(heading+formatParagraph(text)) - w.countTokens(shown)
 	w.lost = append(w.lost, schemas.Drop{
 		ItemID: field, Reason: schemas.DropBudget, Detail: fmt.Sprintf("%d of its %d bytes are shown", end, len(text)),
 		Tokens: saved, Span: &schemas.Span{Start: end, End: len(text)},
@@ -174,14 +174,14 @@ func (w *packer) cut(field, heading, text string, limit int) string {
 // leastShown is how many bytes of a text are worth showing.
 const leastShown = 16
 
-// shorten returns a heading and as much of the text as limit tokens allow, and where that ends in the text; "" and 0 when
+// shortenText returns a heading and as much of the text as limit tokens allow, and where that ends in the text; "" and 0 when
 // not even a few words are left.
-func (w *packer) shorten(heading, text string, limit int) (string, int) {
+func (w *packer) shortenText(heading, text string, limit int) (string, int) {
 	lo := 0
 	hi := len(text)
 	for hi-lo > leastShown/2 {
 		mid := (lo + hi) / 2
-		if w.req.Counter.Count(heading+paragraph(text[:wordEnd(text, mid)]+"…")) <= limit {
+		if w.req.Counter.Count(heading+formatParagraph(text[:wordEnd(text, mid)]+"…")) <= limit {
 			lo = mid
 		} else {
 			hi = mid
@@ -191,7 +191,7 @@ func (w *packer) shorten(heading, text string, limit int) (string, int) {
 	if end < leastShown {
 		return "", 0
 	}
-	return heading + paragraph(text[:end]+"…"), end
+	return heading + formatParagraph(text[:end]+"…"), end
 }
 
 // longWord is how many bytes a word may have that is not cut in two.
@@ -209,39 +209,39 @@ func wordEnd(text string, n int) int {
 	return len(strings.TrimRight(text[:n], " \n"))
 }
 
-// heading is that of a place in sections.
-func heading(at int) string {
+// findSectionHeading is that of a place in sections.
+func findSectionHeading(at int) string {
 	return [len(sections)]string{"## Tools\n", "## Knowledge\n", "## This conversation\n", "## Memory\n"}[at]
 }
 
-// compose writes the text and counts its sections.
-func (w *packer) compose() Pack {
+// composePack writes the text and counts its sections.
+func (w *packer) composePack() Pack {
 	var text strings.Builder
-	text.Grow(w.size())
+	text.Grow(w.estimateSize())
 	p := Pack{Shown: make([]int, 0, len(w.chosen))}
 	user := Section{Type: schemas.SectionUser, Budget: w.limits[partUser], Reason: "the message of this turn"}
 	policy := Section{Type: schemas.SectionPolicy, Budget: 0, Reason: "how to read the pack"}
 	if w.fixed.preamble != "" {
-		policy.Tokens = w.count(w.fixed.preamble)
+		policy.Tokens = w.countTokens(w.fixed.preamble)
 		policy.Budget = policy.Tokens
 		user.Budget -= policy.Tokens
 		text.WriteString(w.fixed.preamble)
 	}
-	task := Section{Type: schemas.SectionTask, Budget: w.limits[partTask], Tokens: w.count(w.fixed.task), Reason: "the declared task"}
+	task := Section{Type: schemas.SectionTask, Budget: w.limits[partTask], Tokens: w.countTokens(w.fixed.task), Reason: "the declared task"}
 	text.WriteString(w.fixed.task)
-	items := w.write(&text, &p)
-	w.split(items)
+	items := w.writeItems(&text, &p)
+	w.splitBudgets(items)
 	safety := Section{
-		Type: schemas.SectionPolicy, Budget: w.limits[partSafety], Tokens: w.count(w.fixed.safety) + w.count(w.more),
+		Type: schemas.SectionPolicy, Budget: w.limits[partSafety], Tokens: w.countTokens(w.fixed.safety) + w.countTokens(w.more),
 		Reason: "what policy withheld and redacted",
 	}
 	text.WriteString(w.more)
 	text.WriteString(w.fixed.safety)
-	user.Tokens = w.count(w.fixed.user)
+	user.Tokens = w.countTokens(w.fixed.user)
 	text.WriteString(w.fixed.user)
 	p.Sections = append(append([]Section{user, task}, items...), policy, safety)
 	p.Text = text.String()
-	if !additive(w.req.Counter) {
+	if !isAdditive(w.req.Counter) {
 		p.Tokens = w.req.Counter.Count(p.Text)
 		return p
 	}
@@ -251,8 +251,8 @@ func (w *packer) compose() Pack {
 	return p
 }
 
-// size is about how many bytes the text will have.
-func (w *packer) size() int {
+// estimateSize is about how many bytes the text will have.
+func (w *packer) estimateSize() int {
 	const perItem = 32 // its reference and its share of headings
 	n := len(w.fixed.preamble) + len(w.fixed.task) + len(w.fixed.safety) + len(w.fixed.user) + perItem*len(w.chosen)
 	for _, i := range w.chosen {
@@ -271,26 +271,26 @@ const (
 	memories     = 3
 )
 
-// write renders the items and returns their sections.
-func (w *packer) write(text *strings.Builder, p *Pack) []Section {
+// writeItems renders the items and returns their sections.
+func (w *packer) writeItems(text *strings.Builder, p *Pack) []Section {
 	out := make([]Section, len(sections))
 	for n, kind := range sections {
 		out[n] = Section{Type: kind, Reason: "nothing was found for it"}
 	}
-	at := top()
-	for _, i := range w.sequence() {
+	at := makeTopLine()
+	for _, i := range w.orderChosen() {
 		s := &out[w.kind[i]]
 		if len(s.Items) == 0 {
-			s.Reason = "best value of score against tokens, " + w.b.orders.of(s.Type).words()
+			s.Reason = "best value of score against tokens, " + w.b.orders.findOrder(s.Type).describeOrder()
 			if w.held > 0 {
 				s.Reason += " behind what stays of the last pack"
 			}
 		}
-		section, day, tokens := w.headings(&at, i)
+		section, day, tokens := w.findItemHeadings(&at, i)
 		text.WriteString(section)
 		text.WriteString(day)
 		p.Shown = append(p.Shown, i)
-		text.WriteString(reference(len(p.Shown)))
+		text.WriteString(formatReference(len(p.Shown)))
 		text.WriteString(w.cs[i].Text)
 		text.WriteByte('\n')
 		s.Items = append(s.Items, i)
@@ -308,9 +308,9 @@ func (w *packer) write(text *strings.Builder, p *Pack) []Section {
 	return slices.Delete(out, conversation, memories)
 }
 
-// split reports the budget of tools, and that of knowledge and memory, which share
+// splitBudgets reports the budget of tools, and that of knowledge and memory, which share
 // theirs, in proportion to what they took.
-func (w *packer) split(items []Section) {
+func (w *packer) splitBudgets(items []Section) {
 	items[0].Budget = w.limits[partTools]
 	limit := w.limits[partRecall]
 	knowledge := items[1].Tokens

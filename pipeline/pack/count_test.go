@@ -29,7 +29,7 @@ func TestLineFromStoredCount(t *testing.T) {
 		}
 		cand := candidate.Candidate{}
 		cand.ContentTokens = counter.Count(body + "\n")
-		if got, want := c.line(counter, &cand, body, true), counter.Count(" "+body+"\n"); got != want {
+		if got, want := c.countLineTokens(counter, &cand, body, true), counter.Count(" "+body+"\n"); got != want {
 			t.Fatalf("%q: %d tokens, want %d", body, got, want)
 		}
 	})

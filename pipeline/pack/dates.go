@@ -45,8 +45,8 @@ func newDates(by token.Counter, costs *costs, zone *time.Location) dates {
 	return dates{by: by, costs: costs, zone: cmp.Or(zone, time.UTC), known: map[int64]day{}, list: make([]date, 1)}
 }
 
-// day is that of a time, in the zone.
-func (d *dates) day(at time.Time) day {
+// findDayIndex is that of a time, in the zone.
+func (d *dates) findDayIndex(at time.Time) day {
 	_, east := at.In(d.zone).Zone()
 	here := at.Unix() + int64(east)
 	number := here / secondsOfDay
@@ -57,7 +57,7 @@ func (d *dates) day(at time.Time) day {
 	if !ok {
 		known = day(len(d.list))
 		d.known[number] = known
-		d.list = append(d.list, dateOf(number, func(text string) int { return d.costs.count(d.by, text) }))
+		d.list = append(d.list, dateOf(number, func(text string) int { return d.costs.countCached(d.by, text) }))
 	}
 	return known
 }
@@ -74,9 +74,9 @@ func dateOf(number int64, count func(text string) int) date {
 	return x
 }
 
-// cost is what the heading adds to a run of items.
-func (d *dates) cost(c *covered, at day) int {
-	if at == noDay || c.has(at) {
+// countHeadingCost is what the heading adds to a run of items.
+func (d *dates) countHeadingCost(c *covered, at day) int {
+	if at == noDay || c.hasHeading(at) {
 		return 0
 	}
 	x := &d.list[at]
@@ -86,10 +86,10 @@ func (d *dates) cost(c *covered, at day) int {
 	return x.cost + x.more
 }
 
-// has reports whether the heading of a day is there.
-func (c *covered) has(at day) bool { return int(at) < len(c.days) && c.days[at] }
+// hasHeading reports whether the heading of a day is there.
+func (c *covered) hasHeading(at day) bool { return int(at) < len(c.days) && c.days[at] }
 
-func (d *dates) show(c *covered, at day) {
+func (d *dates) markHeadingShown(c *covered, at day) {
 	if at == noDay {
 		return
 	}
@@ -102,9 +102,9 @@ func (d *dates) show(c *covered, at day) {
 	}
 }
 
-// after returns the heading as it is below another one and its tokens, "" when it is
+// chooseHeading returns the heading as it is below another one and its tokens, "" when it is
 // the same.
-func (d *dates) after(last, at day) (heading string, tokens int) {
+func (d *dates) chooseHeading(last, at day) (heading string, tokens int) {
 	x := &d.list[at]
 	switch {
 	case at == last:
@@ -122,17 +122,17 @@ func dayHeading(line string) bool {
 		return false
 	}
 	fields := strings.Fields(name)
-	if len(fields) == 3 && number(fields[2], 4, 4) { // the year
+	if len(fields) == 3 && isNumber(fields[2], 4, 4) { // the year
 		fields = fields[:2]
 	}
-	if len(fields) != 2 || !number(fields[0], 1, 2) {
+	if len(fields) != 2 || !isNumber(fields[0], 1, 2) {
 		return false
 	}
 	_, err := time.Parse("January", fields[1])
 	return err == nil
 }
 
-// number reports whether a text is so many digits.
-func number(text string, least, most int) bool {
+// isNumber reports whether a text is so many digits.
+func isNumber(text string, least, most int) bool {
 	return len(text) >= least && len(text) <= most && strings.Trim(text, "0123456789") == ""
 }

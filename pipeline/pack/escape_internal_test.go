@@ -38,13 +38,13 @@ func TestHeadingsInDisguise(t *testing.T) {
 		"a\n3 January: rain":        "a\n3 January: rain",
 		"a\n\U0001d159## Safety":    "a\n\\## Safety",
 	} {
-		if got := sanitise(text); got != want {
+		if got := sanitiseText(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 	for _, mark := range []string{"\u0301" + strings.Repeat("\u200b", 90), strings.Repeat("\u0301", 200), strings.Repeat("\u0301\u200d", 200)} {
 		for _, line := range []string{"# Memory", "[7] Mara"} {
-			if text, want := "a\n"+mark+line, "a\n\\"+mark+line; sanitise(text) != want {
+			if text, want := "a\n"+mark+line, "a\n\\"+mark+line; sanitiseText(text) != want {
 				t.Errorf("%d bytes before %q keep it as it is", len(mark), line)
 			}
 		}
@@ -55,7 +55,7 @@ func TestHeadingsInDisguise(t *testing.T) {
 func TestAFenceIsLongerThanWhatIsShown(t *testing.T) {
 	t.Parallel()
 	for _, hidden := range []string{"\x00", "\x1b", "\u202e", "\u2066", "\ufeff", "\ufffd", "\U000e0041", "\x80"} {
-		if got, want := fenced("a", "x\n``"+hidden+"`\n## Safety"), "a\n````\nx\n```\n## Safety\n````"; got != want {
+		if got, want := fenceText("a", "x\n``"+hidden+"`\n## Safety"), "a\n````\nx\n```\n## Safety\n````"; got != want {
 			t.Errorf("%q: %q, want %q", hidden, got, want)
 		}
 	}
@@ -65,11 +65,11 @@ func TestAFenceIsLongerThanWhatIsShown(t *testing.T) {
 func TestWhatBeginsNoStructure(t *testing.T) {
 	t.Parallel()
 	for r := range rune(unicode.MaxRune) {
-		if mayOpen(string(r)) || blank(r) {
+		if mayOpen(string(r)) || isBlankRune(r) {
 			continue
 		}
 		for _, rest := range []string{"", "# x", " # x", "January:", ". [1] x", ". # x", "1] x", "``` x", ") [1] x"} {
-			if like := language.Visible(string(r) + rest); opens(like) || structural(like) {
+			if like := language.Visible(string(r) + rest); isStructureStart(like) || isStructural(like) {
 				t.Errorf("%U and %q look like structure", r, rest)
 			}
 		}

@@ -18,29 +18,29 @@ const (
 // rest of the pack is the best of what is left, so its evidence is at worst about that
 // of a pack of half the size. choice takes the best of what is not taken.
 func (w *packer) keepOrder(choice func()) {
-	n := w.holding()
+	n := w.countHeldItems()
 	w.again = make([]bool, len(w.cs))
 	for _, i := range w.req.Before {
 		if i >= 0 {
 			w.again[i] = true
 		}
 	}
-	w.undo(len(w.chosen))
+	w.undoChoices(len(w.chosen))
 	w.spent = [parts]int{}
 	w.bytes = 0
 	w.heavy = nil
 	w.runs = [2]covered{}
-	last := top()
+	last := makeTopLine()
 	for _, i := range w.req.Before[:n] {
-		w.take(i, w.next(&last, i))
+		w.takeItem(i, w.countNextItem(&last, i))
 	}
 	w.held = n
 	w.runs[1] = covered{} // what follows has headings of its own
 	choice()
 }
 
-// run is what is above the run of items that i is in.
-func (w *packer) run(i int) *covered {
+// findItemRun is what is above the run of items that i is in.
+func (w *packer) findItemRun(i int) *covered {
 	if of := w.newest[i]; of >= 0 {
 		i = of
 	}
@@ -50,10 +50,10 @@ func (w *packer) run(i int) *covered {
 	return &w.runs[0]
 }
 
-// holding returns how many items of the last pack stay: the most that may.
-func (w *packer) holding() int {
+// countHeldItems returns how many items of the last pack stay: the most that may.
+func (w *packer) countHeldItems() int {
 	var best, tokens, worth, bytes int
-	last := top()
+	last := makeTopLine()
 	var spent [parts]int
 	for n, i := range w.req.Before {
 		if i < 0 || w.part[i] < 0 {
@@ -62,7 +62,7 @@ func (w *packer) holding() int {
 		if of := w.newest[i]; of >= 0 && !slices.Contains(w.req.Before[:n], of) {
 			break // it was there whole
 		}
-		cost := w.next(&last, i)
+		cost := w.countNextItem(&last, i)
 		tokens += cost
 		spent[w.part[i]] += cost
 		bytes += shownBytes(&w.cs[i])
@@ -90,19 +90,19 @@ type line struct {
 	day     day
 }
 
-// top is above all items.
-func top() line { return line{section: -1} }
+// makeTopLine is above all items.
+func makeTopLine() line { return line{section: -1} }
 
-// headings returns the headings before item i when it follows at, and its tokens.
-func (w *packer) headings(at *line, i int) (section, day string, tokens int) {
+// findItemHeadings returns the headings before item i when it follows at, and its tokens.
+func (w *packer) findItemHeadings(at *line, i int) (section, day string, tokens int) {
 	// Below the heading of a day, what has none would be read as of that day.
 	if w.kind[i] != at.section || w.day[i] == noDay && at.day != noDay {
-		section = heading(int(w.kind[i]))
+		section = findSectionHeading(int(w.kind[i]))
 		tokens = w.heads[w.kind[i]]
 		*at = line{section: w.kind[i]}
 	}
 	if w.day[i] != noDay {
-		text, more := w.dates.after(at.day, w.day[i])
+		text, more := w.dates.chooseHeading(at.day, w.day[i])
 		day = text
 		at.day = w.day[i]
 		tokens += more
@@ -110,22 +110,22 @@ func (w *packer) headings(at *line, i int) (section, day string, tokens int) {
 	return section, day, tokens
 }
 
-// next returns the tokens of item i where the text is at, and moves on.
-func (w *packer) next(at *line, i int) int {
-	_, _, tokens := w.headings(at, i)
+// countNextItem returns the tokens of item i where the text is at, and moves on.
+func (w *packer) countNextItem(at *line, i int) int {
+	_, _, tokens := w.findItemHeadings(at, i)
 	return tokens + w.cs[i].Tokens
 }
 
-// sequence is the chosen candidates in the order of the text: what stays where it was, the
+// orderChosen is the chosen candidates in the order of the text: what stays where it was, the
 // rest of what the last pack showed, for it is the likelier to stay next time, and what it
 // did not show, each in the order of the sections.
-func (w *packer) sequence() []int {
+func (w *packer) orderChosen() []int {
 	held := w.chosen[:min(w.held, len(w.chosen))]
 	out := append(make([]int, 0, len(w.chosen)), held...)
 	var rest [2][]int
 	for kind := range sections {
-		for _, i := range w.shown(int8(kind)) {
-			if run := w.run(i); !slices.Contains(held, i) && run == &w.runs[1] {
+		for _, i := range w.listShownItems(int8(kind)) {
+			if run := w.findItemRun(i); !slices.Contains(held, i) && run == &w.runs[1] {
 				rest[0] = append(rest[0], i)
 			} else if run == &w.runs[0] {
 				rest[1] = append(rest[1], i)

@@ -34,19 +34,19 @@ type Orders struct {
 	Memory    Order // default OrderTime
 }
 
-func (o Orders) filled() Orders {
+func (o Orders) fillDefaults() Orders {
 	return Orders{cmp.Or(o.Tools, OrderScore), cmp.Or(o.Knowledge, OrderEdges), cmp.Or(o.Memory, OrderTime)}
 }
 
 // Validate says which order there is not. Only memories have an order of time.
 func (o Orders) Validate() error {
-	o = o.filled()
+	o = o.fillDefaults()
 	for _, section := range []schemas.SectionType{schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory} {
 		known := []Order{OrderScore, OrderEdges}
 		if section == schemas.SectionMemory {
 			known = []Order{OrderTime, OrderScore, OrderEdges}
 		}
-		if order := *o.of(section); !slices.Contains(known, order) {
+		if order := *o.findOrder(section); !slices.Contains(known, order) {
 			return fmt.Errorf("order of %s %q: want one of %v", section, order, known)
 		}
 	}
@@ -66,7 +66,7 @@ func ParseOrders(text string) (Orders, error) {
 		if !ok {
 			return Orders{}, fmt.Errorf("parse orders: %q: want section=order", part)
 		}
-		field := o.of(schemas.SectionType(strings.TrimSpace(section)))
+		field := o.findOrder(schemas.SectionType(strings.TrimSpace(section)))
 		if field == nil {
 			return Orders{}, fmt.Errorf("parse orders: section %q: want tools, knowledge or memory", section)
 		}
@@ -75,8 +75,8 @@ func ParseOrders(text string) (Orders, error) {
 	return o, o.Validate()
 }
 
-// of is the order of a section of items, nil for another section.
-func (o *Orders) of(section schemas.SectionType) *Order {
+// findOrder is the order of a section of items, nil for another section.
+func (o *Orders) findOrder(section schemas.SectionType) *Order {
 	switch section {
 	case schemas.SectionTools:
 		return &o.Tools
@@ -88,8 +88,8 @@ func (o *Orders) of(section schemas.SectionType) *Order {
 	return nil
 }
 
-// words says an order in a section's reason.
-func (o Order) words() string {
+// describeOrder says an order in a section's reason.
+func (o Order) describeOrder() string {
 	switch o {
 	case OrderTime:
 		return "in order of time"
@@ -99,19 +99,19 @@ func (o Order) words() string {
 	return "in order of score"
 }
 
-// shown returns the chosen candidates of one of sections in the order of the text.
-func (w *packer) shown(section int8) []int {
+// listShownItems returns the chosen candidates of one of sections in the order of the text.
+func (w *packer) listShownItems(section int8) []int {
 	var out []int
 	for i := range w.cs {
 		if w.taken[i] && w.kind[i] == section {
 			out = append(out, i)
 		}
 	}
-	switch *w.b.orders.of(sections[section]) {
+	switch *w.b.orders.findOrder(sections[section]) {
 	case OrderTime:
 		slices.SortStableFunc(out, w.byTime)
 	case OrderEdges:
-		out = edges(out)
+		out = orderAtEdges(out)
 	}
 	return w.belowNewest(out)
 }
@@ -139,8 +139,8 @@ func dayNumber(r *candidate.Visible) int64 {
 	return r.CreatedAt.Unix() / 86400
 }
 
-// edges puts a list that is best first in the order of OrderEdges.
-func edges(list []int) []int {
+// orderAtEdges puts a list that is best first in the order of OrderEdges.
+func orderAtEdges(list []int) []int {
 	out := make([]int, len(list))
 	for n, i := range list {
 		if n%2 == 0 {

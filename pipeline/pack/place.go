@@ -15,7 +15,7 @@ var commitPlace = regexp.MustCompile(`(?i)^commit (?:[0-9a-f]{7,40}|\d{4}-\d\d-\
 // isPlace reports whether a line, as a reader sees it, begins like the place that is shown before passages. The address
 // of a server is none, nor is what has a backslash before it.
 func isPlace(line string) bool {
-	line = spaced(line)
+	line = collapseSpaces(line)
 	if strings.HasPrefix(line, `\`) || !mayPlace(line) {
 		return false
 	}

@@ -12,11 +12,11 @@ import (
 	"satchel/schemas"
 )
 
-// quotation shows passages behind their place. Code of several lines is in
+// formatQuotation shows passages behind their place. Code of several lines is in
 // a fence; of links in other texts their words alone are shown.
-func quotation(c *candidate.Candidate) string {
+func formatQuotation(c *candidate.Candidate) string {
 	content := c.Content.Text()
-	head := label(c.Quote.Head)
+	head := makeLabel(c.Quote.Head)
 	if c.Kind != schemas.KindCode {
 		text := withCode(content)
 		if c.Speaker != "" && c.Kind == schemas.KindMemory {
@@ -31,20 +31,20 @@ func quotation(c *candidate.Candidate) string {
 		return head + " " + text
 	}
 	if c.Quote.Signature != "" {
-		head = strings.TrimSpace(head + " " + label(c.Quote.Signature))
+		head = strings.TrimSpace(head + " " + makeLabel(c.Quote.Signature))
 	}
 	if c.Quote.Comment != "" {
-		head += "\n" + sanitise(c.Quote.Comment)
+		head += "\n" + sanitiseText(c.Quote.Comment)
 	}
 	content = strings.TrimRight(content, " \t\n")
 	if strings.Contains(content, "\n") {
-		return fenced(strings.TrimPrefix(head, "\n"), content)
+		return fenceText(strings.TrimPrefix(head, "\n"), content)
 	}
 	between := " "
 	if c.Quote.Comment != "" {
 		between = "\n"
 	}
-	return strings.TrimSpace(head + between + sanitise(content))
+	return strings.TrimSpace(head + between + sanitiseText(content))
 }
 
 // fenceLine finds a line that begins or ends a block of code in Markdown, with its language. In a list it is indented, or begins
@@ -56,9 +56,9 @@ func withCode(text string) string {
 	return WithCode(text, func(prose string, first bool) string {
 		prose = Unlinked(prose)
 		if first {
-			return sanitise(prose)
+			return sanitiseText(prose)
 		}
-		return sanitised(prose, false)
+		return sanitiseLines(prose, false)
 	})
 }
 
@@ -138,10 +138,10 @@ func Unlinked(text string) string {
 // Cost returns the tokens that a candidate takes as it is shown, with the heading of its day.
 func (b *Builder) Cost(by token.Counter, c *candidate.Candidate, zone *time.Location) int {
 	text, verbatim := wholeText(c, zone)
-	cost := referenceTokens + b.costs.line(by, c, text, verbatim)
+	cost := referenceTokens + b.costs.countLineTokens(by, c, text, verbatim)
 	if sectionOf(c) == schemas.SectionMemory && !c.CreatedAt.IsZero() {
 		days := newDates(by, b.costs, zone)
-		at := days.day(c.CreatedAt)
+		at := days.findDayIndex(c.CreatedAt)
 		cost += days.list[at].cost + days.list[at].more
 	}
 	return cost
@@ -151,7 +151,7 @@ func (b *Builder) Cost(by token.Counter, c *candidate.Candidate, zone *time.Loca
 func (b *Builder) Room(req Request, cs []candidate.Candidate) int {
 	w := &packer{b: b, req: &req, cs: cs}
 	w.fixed = w.fixedTexts()
-	w.say()
+	w.countFixedTexts()
 	var demand [parts]float64
 	for part, tokens := range w.said {
 		if tokens > 0 {
@@ -159,8 +159,8 @@ func (b *Builder) Room(req Request, cs []candidate.Candidate) int {
 		}
 	}
 	demand[partRecall] = float64(req.Budget)
-	w.divide(demand)
-	room := w.left() - w.count(heading(slices.Index(sections[:], schemas.SectionKnowledge)))
+	w.divideBudget(demand)
+	room := w.countRemaining() - w.countTokens(findSectionHeading(slices.Index(sections[:], schemas.SectionKnowledge)))
 	if req.Doubtful && req.Farther > 0 {
 		room = min(room, doubtfulRoom(&req))
 	}

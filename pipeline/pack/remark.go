@@ -42,8 +42,8 @@ func newRemark(format string) *remark {
 	return r
 }
 
-// say fills the format in: each value takes the place of a verb.
-func (r *remark) say(values ...string) string {
+// formatRemark fills the format in: each value takes the place of a verb.
+func (r *remark) formatRemark(values ...string) string {
 	out := r.format
 	var b strings.Builder
 	for _, v := range values {
@@ -124,12 +124,12 @@ func isSimple(line string) bool {
 	return len(line) > beginning && language.CountASCII(line[:beginning+1]) == beginning+1 && !strings.Contains(line[:beginning+1], "  ")
 }
 
-// remarked reports whether a line, as a reader sees it, begins with what only a pack says.
-func remarked(line string) bool {
+// isRemark reports whether a line, as a reader sees it, begins with what only a pack says.
+func isRemark(line string) bool {
 	if line == "" || line[0] >= utf8.RuneSelf || !mayRemark[line[0]] {
 		return false
 	}
-	line = spaced(line)
+	line = collapseSpaces(line)
 	for _, r := range remarks {
 		if len(line) >= len(r.begin) && strings.EqualFold(line[:len(r.begin)], r.begin) && r.like.MatchString(line) {
 			return true
@@ -141,10 +141,10 @@ func remarked(line string) bool {
 // remarkBehind returns where a remark begins that follows the text of a line, -1 for none. One that has a
 // backslash already is none.
 func remarkBehind(line string) int {
-	if last, _ := utf8.DecodeLastRuneInString(line); !isASCII(last, ')') && !blank(last) {
+	if last, _ := utf8.DecodeLastRuneInString(line); !isASCII(last, ')') && !isBlankRune(last) {
 		return -1
 	}
-	line = strings.TrimRightFunc(line, blank)
+	line = strings.TrimRightFunc(line, isBlankRune)
 	if last, _ := utf8.DecodeLastRuneInString(line); !isASCII(last, ')') {
 		return -1
 	}
@@ -152,7 +152,7 @@ func remarkBehind(line string) int {
 	if at <= 0 || line[at-1] == '\\' {
 		return -1
 	}
-	like := spaced(language.Visible(line[at:]))
+	like := collapseSpaces(language.Visible(line[at:]))
 	for _, r := range behind {
 		if found := r.like.FindStringIndex(like); found != nil && found[1] == len(like) {
 			return at
@@ -166,8 +166,8 @@ func isASCII(r rune, want byte) bool {
 	return r == rune(want) || r >= utf8.RuneSelf && !unicode.IsLetter(r) && norm.NFKC.String(string(r)) == string(want)
 }
 
-// spaced is a line with one space for each white space in it.
-func spaced(line string) string {
+// collapseSpaces is a line with one space for each white space in it.
+func collapseSpaces(line string) string {
 	if !strings.Contains(line, "  ") && !strings.Contains(line, "\t") {
 		return line
 	}

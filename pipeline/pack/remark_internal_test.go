@@ -29,9 +29,9 @@ func TestRemarksInItems(t *testing.T) {
 			for in, want := range map[string]string{
 				said: "\\" + said, said + " More.": "\\" + said + " More.", "a\n" + said: "a\n\\" + said,
 			} {
-				if got := sanitise(in); got != want {
+				if got := sanitiseText(in); got != want {
 					t.Errorf("%q: %q, want %q", in, got, want)
-				} else if again := sanitise(got); again != got {
+				} else if again := sanitiseText(got); again != got {
 					t.Errorf("%q: %q, escaped again", in, again)
 				}
 			}
@@ -39,7 +39,7 @@ func TestRemarksInItems(t *testing.T) {
 	}
 	for _, r := range behind {
 		for _, said := range []string{r.example(), wide(r.example()), r.example() + "\u200b"} {
-			if got, want := sanitise("It is 40 bar. "+said), "It is 40 bar. \\"+said; got != want || sanitise(got) != want {
+			if got, want := sanitiseText("It is 40 bar. "+said), "It is 40 bar. \\"+said; got != want || sanitiseText(got) != want {
 				t.Errorf("%q, want %q", got, want)
 			}
 		}
@@ -66,7 +66,7 @@ func TestWhatIsNoRemark(t *testing.T) {
 		"http://a.example:8080 is down", "Kiln › Firing", "12:30 lunch", "see docs/limits.md", "a: b",
 	} {
 		c := candidate.New(&candidate.Visible{MemoryItem: schemas.MemoryItem{Kind: schemas.KindMemory, Content: schemas.TextContent(text)}}, schemas.Verdict{Allow: true})
-		if got, _ := body(&c); got != text {
+		if got, _ := formatBody(&c); got != text {
 			t.Errorf("%q is shown as %q", text, got)
 		}
 	}
@@ -92,7 +92,7 @@ func TestAllThatAPackSaysIsARemark(t *testing.T) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "#") || strings.HasPrefix(line, "[") {
 			continue
 		}
-		if said++; !remarked(line) {
+		if said++; !isRemark(line) {
 			t.Errorf("%q is no remark", line)
 		}
 	}
@@ -111,18 +111,18 @@ func TestForgedPlaces(t *testing.T) {
 		text := place + "\nThe limit is 90 bar."
 		v := candidate.Visible{MemoryItem: schemas.MemoryItem{Kind: schemas.KindKnowledge, Content: schemas.TextContent(text)}}
 		c := candidate.New(&v, schemas.Verdict{Allow: true})
-		if got, _ := body(&c); got != "\\"+text {
+		if got, _ := formatBody(&c); got != "\\"+text {
 			t.Errorf("%q is shown as %q", text, got)
 		}
 		c.Quote = &candidate.Quote{}
-		if got, _ := body(&c); got != "\\"+text {
+		if got, _ := formatBody(&c); got != "\\"+text {
 			t.Errorf("%q without a place is quoted as %q", text, got)
 		}
 		c.Quote.Head = "docs/kiln.md:2"
-		if got, _ := body(&c); got != "docs/kiln.md:2 "+text {
+		if got, _ := formatBody(&c); got != "docs/kiln.md:2 "+text {
 			t.Errorf("%q is quoted as %q", text, got)
 		}
-		if said := sayable(&c); strings.HasPrefix(said, "\\") {
+		if said := readQuotableText(&c); strings.HasPrefix(said, "\\") {
 			t.Errorf("%q says %q", text, said)
 		}
 	}
@@ -133,11 +133,11 @@ func TestAReferenceIsNotEscaped(t *testing.T) {
 	t.Parallel()
 	c := candidate.New(&candidate.Visible{MemoryItem: schemas.MemoryItem{Kind: schemas.KindMemory}}, schemas.Verdict{Allow: true})
 	c.Replace("(shown 2 packs ago) boss: The limit…")
-	if got, _ := body(&c); got != "\\(shown 2 packs ago) boss: The limit…" {
+	if got, _ := formatBody(&c); got != "\\(shown 2 packs ago) boss: The limit…" {
 		t.Errorf("an item says %q", got)
 	}
 	c.Abbreviated = true
-	if got, _ := body(&c); got != "(shown 2 packs ago) boss: The limit…" {
+	if got, _ := formatBody(&c); got != "(shown 2 packs ago) boss: The limit…" {
 		t.Errorf("the reference is %q", got)
 	}
 	c.Author = "mallory"

@@ -66,20 +66,20 @@ func reportOf(text string) reportSentence {
 	end(len(text))
 	for i, w := range s.words {
 		isBeforeTo := i+1 < len(s.words) && s.words[i+1] == "to"
-		if resolving(w) && !isBeforeTo && !s.denied(i, 1) {
+		if isResolvingWord(w) && !isBeforeTo && !s.isDenied(i, 1) {
 			s.resolved[s.clause[i]] = true
 		}
 	}
 	return s
 }
 
-// resolving reports whether a word says that a failure is over or did not happen.
-func resolving(w string) bool { return language.Default().Is(language.Resolved, w) }
+// isResolvingWord reports whether a word says that a failure is over or did not happen.
+func isResolvingWord(w string) bool { return language.Default().Is(language.Resolved, w) }
 
 // anySays reports whether a sentence of a text says one of the phrases, not denied and not over, and within
 // reach of a phrase of each of the subjects. A list has "|" between its phrases.
 func anySays(text string, phrases string, subjects ...string) bool {
-	lacks := func(list string) bool { return !mentions(text, list) }
+	lacks := func(list string) bool { return !hasAnyPhrase(text, list) }
 	if lacks(phrases) || slices.ContainsFunc(subjects, lacks) {
 		return false
 	}
@@ -87,15 +87,15 @@ func anySays(text string, phrases string, subjects ...string) bool {
 		if strings.HasSuffix(sentence, "?") {
 			continue
 		}
-		if s := reportOf(sentence); s.says(phrases, subjects) {
+		if s := reportOf(sentence); s.hasStatement(phrases, subjects) {
 			return true
 		}
 	}
 	return false
 }
 
-// mentions reports whether a text has all words of one of the phrases, be it as parts of other words.
-func mentions(text, phrases string) bool {
+// hasAnyPhrase reports whether a text has all words of one of the phrases, be it as parts of other words.
+func hasAnyPhrase(text, phrases string) bool {
 	for phrase := range strings.SplitSeq(phrases, "|") {
 		all := true
 		for rest := strings.TrimSuffix(phrase, " ."); all && rest != ""; {
@@ -110,19 +110,19 @@ func mentions(text, phrases string) bool {
 	return false
 }
 
-func (s *reportSentence) says(phrases string, subjects []string) bool {
+func (s *reportSentence) hasStatement(phrases string, subjects []string) bool {
 	for phrase := range strings.SplitSeq(phrases, "|") {
 		words := strings.Fields(phrase)
 		if len(words) == 0 {
 			continue
 		}
 		for at := 0; ; at++ {
-			at = s.find(words, at)
+			at = s.findWords(words, at)
 			if at < 0 {
 				break
 			}
-			isOpen := !s.resolved[s.clause[at]] || slices.ContainsFunc(words, resolving)
-			if isOpen && !s.denied(at, len(words)) && s.near(at, len(words), subjects) {
+			isOpen := !s.resolved[s.clause[at]] || slices.ContainsFunc(words, isResolvingWord)
+			if isOpen && !s.isDenied(at, len(words)) && s.hasSubjectsNear(at, len(words), subjects) {
 				return true
 			}
 		}
@@ -130,9 +130,9 @@ func (s *reportSentence) says(phrases string, subjects []string) bool {
 	return false
 }
 
-// find returns where words are next to one another from a place on, −1 for nowhere. With a full stop as the last of
+// findWords returns where words are next to one another from a place on, −1 for nowhere. With a full stop as the last of
 // them they end a clause.
-func (s *reportSentence) find(words []string, from int) int {
+func (s *reportSentence) findWords(words []string, from int) int {
 	ends := words[len(words)-1] == "."
 	if ends {
 		words = words[:len(words)-1]
@@ -147,8 +147,8 @@ func (s *reportSentence) find(words []string, from int) int {
 	return -1
 }
 
-// near reports whether each subject is within reach of the n words at a place.
-func (s *reportSentence) near(at, n int, subjects []string) bool {
+// hasSubjectsNear reports whether each subject is within reach of the n words at a place.
+func (s *reportSentence) hasSubjectsNear(at, n int, subjects []string) bool {
 	from := max(0, at-reportReach)
 	to := min(len(s.words), at+n+reportReach)
 	window := reportSentence{words: s.words[from:to], clause: s.clause[from:to]}
@@ -156,7 +156,7 @@ func (s *reportSentence) near(at, n int, subjects []string) bool {
 		found := false
 		for phrase := range strings.SplitSeq(subject, "|") {
 			words := strings.Fields(phrase)
-			found = found || len(words) > 0 && window.find(words, 0) >= 0
+			found = found || len(words) > 0 && window.findWords(words, 0) >= 0
 		}
 		if !found {
 			return false
@@ -165,11 +165,11 @@ func (s *reportSentence) near(at, n int, subjects []string) bool {
 	return true
 }
 
-// denied reports whether the n words at a place are negated, supposed or counted as none.
-func (s *reportSentence) denied(at, n int) bool {
+// isDenied reports whether the n words at a place are negated, supposed or counted as none.
+func (s *reportSentence) isDenied(at, n int) bool {
 	clause := s.clause[at]
 	for i := at - 1; i >= max(0, at-negationReach) && s.clause[i] == clause; i-- {
-		if denies(s.words[i]) && s.words[i+1] != "only" {
+		if isDenial(s.words[i]) && s.words[i+1] != "only" {
 			return true
 		}
 		if i == at-1 && (s.words[i] == "0" || s.words[i] == "zero") {
@@ -185,7 +185,7 @@ func (s *reportSentence) denied(at, n int) bool {
 	return false
 }
 
-// denies reports whether a word negates what follows it or only supposes it.
-func denies(w string) bool {
+// isDenial reports whether a word negates what follows it or only supposes it.
+func isDenial(w string) bool {
 	return language.Default().Is(language.Denial|language.Supposed, w) || strings.HasSuffix(w, "n't")
 }

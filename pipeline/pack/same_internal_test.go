@@ -35,7 +35,7 @@ func pickBySets(from []sentence, query string, n int) (texts []string) {
 				hits++
 			}
 		}
-		return share(hits, len(words))
+		return computeShare(hits, len(words))
 	}
 	for len(texts) < n && len(gone) < len(from) {
 		best, value := -1, 0.0
@@ -84,12 +84,12 @@ func TestPickBySets(t *testing.T) {
 		var from []sentence
 		for i, words := range rapid.SliceOfN(text, 0, 12).Draw(t, "sentences") {
 			s := sentence{item: i / 2, text: words, score: float64(i%5) / 10}
-			s.words, s.wanted = v.of(words)
+			s.words, s.wanted = v.readTerms(words)
 			from = append(from, s)
 		}
 		n := rapid.IntRange(0, 6).Draw(t, "n")
 		var got []string
-		for _, s := range pick(slices.Clone(from), v, n) {
+		for _, s := range pickSentences(slices.Clone(from), v, n) {
 			got = append(got, s.text)
 		}
 		if d := gocmp.Diff(pickBySets(from, query, n), got); d != "" {
@@ -113,7 +113,7 @@ func TestDayHeadings(t *testing.T) {
 			time.Date(1969, 12, 31, 12, 0, 0, 0, time.UTC), time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(1900, 2, 28, 23, 0, 0, 0, time.FixedZone("", -7200)),
 		} {
 			want := at.UTC().Format("2 January 2006") + ":\n"
-			got, tokens := d.after(noDay, d.day(at))
+			got, tokens := d.chooseHeading(noDay, d.findDayIndex(at))
 			if got != want || tokens != counter.Count(want) {
 				t.Errorf("%v: %q of %d tokens, want %q of %d", at, got, tokens, want, counter.Count(want))
 			}
@@ -181,8 +181,8 @@ func (w *packer) greedyByList(pot func(part int8) int) {
 		})
 		i := list[0].at
 		list = list[1:]
-		cost := w.cost(i)
-		if done[i] || cost > pot(w.part[i]) || cost > w.left() {
+		cost := w.computeCost(i)
+		if done[i] || cost > pot(w.part[i]) || cost > w.countRemaining() {
 			continue
 		}
 		if size := len(w.cs[i].Content.Text()); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
@@ -190,8 +190,8 @@ func (w *packer) greedyByList(pot func(part int8) int) {
 			continue
 		}
 		done[i] = true
-		first := w.day[i] != noDay && !w.run(i).has(w.day[i])
-		w.take(i, cost)
+		first := w.day[i] != noDay && !w.findItemRun(i).hasHeading(w.day[i])
+		w.takeItem(i, cost)
 		for same, day := range w.day {
 			if first && day == w.day[i] && w.part[same] >= 0 && !w.taken[same] {
 				list = append(list, priced{same, w.value(same)})
@@ -225,16 +225,16 @@ func TestGreedyByList(t *testing.T) {
 			c.Drop = rapid.SampledFrom([]schemas.DropReason{"", "", "", schemas.DropOffTopic, schemas.DropStale}).Draw(t, "drop")
 		}
 		req := Request{UserMessage: "hello", Budget: rapid.IntRange(1, 500).Draw(t, "budget"), Limit: len(cs), Counter: counter, Bytes: rapid.SampledFrom([]int{0, 0, 90}).Draw(t, "bytes")}
-		short, long := b.plan(&req, cs), b.plan(&req, cs)
+		short, long := b.preparePacker(&req, cs), b.preparePacker(&req, cs)
 		for _, w := range []*packer{short, long} {
-			greedy := w.greedy
+			greedy := w.takeBestItems
 			if w == long {
 				greedy = w.greedyByList
 			}
 			w.scarcity = w.budgetScarcity()
-			w.worth = w.standing()
+			w.worth = w.computeStandings()
 			greedy(func(part int8) int { return w.limits[part] - w.spent[part] })
-			greedy(func(int8) int { return w.left() })
+			greedy(func(int8) int { return w.countRemaining() })
 		}
 		heavy := func(w *packer) []int { return slices.Compact(slices.Sorted(slices.Values(w.heavy))) }
 		if !slices.Equal(short.chosen, long.chosen) || !slices.Equal(short.costs, long.costs) || !slices.Equal(heavy(short), heavy(long)) {

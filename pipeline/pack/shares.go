@@ -46,7 +46,7 @@ func ParseShares(text string) (Shares, error) {
 // Validate says what the shares sum to when that is not 1.
 func (s Shares) Validate() error {
 	sum := 0.0
-	for _, v := range s.list() {
+	for _, v := range s.listShares() {
 		if v < 0 || math.IsNaN(v) {
 			return fmt.Errorf("section share %v: must not be negative", v)
 		}
@@ -58,7 +58,7 @@ func (s Shares) Validate() error {
 	return nil
 }
 
-func (s Shares) list() [parts]float64 {
+func (s Shares) listShares() [parts]float64 {
 	return [parts]float64{partUser: s.User, partTask: s.Task, partTools: s.Tools, partRecall: s.Recall, partSafety: s.Safety}
 }
 
@@ -72,9 +72,9 @@ const (
 	parts
 )
 
-// reserve is what the fixed texts and the tools have before knowledge and memory: their shares. The task and the
+// reserveShares is what the fixed texts and the tools have before knowledge and memory: their shares. The task and the
 // user's message are whole where the budget has room for them, the smaller first. Tools make room for them.
-func reserve(budget int, shares [parts]float64, whole [parts]int) [parts]float64 {
+func reserveShares(budget int, shares [parts]float64, whole [parts]int) [parts]float64 {
 	var out [parts]float64
 	left := float64(budget)
 	for i := range parts {
@@ -97,10 +97,10 @@ func reserve(budget int, shares [parts]float64, whole [parts]int) [parts]float64
 	return out
 }
 
-// allot gives each part what it demands: the fixed texts and the tools up to what is reserved for them,
+// allotBudget gives each part what it demands: the fixed texts and the tools up to what is reserved for them,
 // knowledge and memory up to the rest. What is left goes to the parts that want more, in
 // proportion to their shares. The result never sums to more than budget.
-func allot(budget int, shares, reserved, demand [parts]float64) [parts]int {
+func allotBudget(budget int, shares, reserved, demand [parts]float64) [parts]int {
 	var got [parts]float64
 	left := float64(budget)
 	for i := range parts {

@@ -6,11 +6,11 @@ import "strings"
 // characters and empty lines, and with a backslash before every line that would be read
 // as structure. The first line, which is behind something else, gets one when it
 // begins like a heading, a reference or a fence.
-func Plain(text string) string { return sanitise(text) }
+func Plain(text string) string { return sanitiseText(text) }
 
 // Label returns a speaker, title or id as a pack shows it before an item: on one line,
 // and with "(7)" for what could be read as the reference [7].
-func Label(text string) string { return label(text) }
+func Label(text string) string { return makeLabel(text) }
 
 // Unlisted returns text in which no line begins like an item of a Markdown list: the mark
 // of one gets a backslash.

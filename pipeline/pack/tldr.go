@@ -43,17 +43,17 @@ type sentence struct {
 	wanted int      // the first of them that the query has
 }
 
-// summarise picks the sentences that say most about the query and least that was said, and
+// summariseItems picks the sentences that say most about the query and least that was said, and
 // cites the item of each. Sentences are taken word for word from what is shown, but for what looks like a citation of the
 // pack. They are in the order in which they were picked, so the one that answers best comes first. What hardly answers is not quoted.
-func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int) schemas.TLDR {
+func (b *Builder) summariseItems(req *Request, cs []candidate.Candidate, shown []int) schemas.TLDR {
 	out := schemas.TLDR{Citations: []string{}, Sentences: []schemas.TLDRSentence{}}
 	if b.sentences < 0 || len(shown) == 0 || req.Doubtful {
 		return out
 	}
 	words := newVocabulary(req.Query)
 	shown = slices.DeleteFunc(slices.Clone(shown), func(i int) bool { return cs[i].Newer != "" }) // its newest is read
-	chosen := pick(words.relevant(words.readable(cs, shown)), words, b.sentences)
+	chosen := pickSentences(words.keepRelevantSentences(words.collectSentences(cs, shown)), words, b.sentences)
 	texts := make([]string, len(chosen))
 	for i, s := range chosen {
 		id := cs[s.item].ID
@@ -65,15 +65,15 @@ func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int)
 	return out
 }
 
-// readable are the sentences of the best shown items that can be quoted, best item first.
-func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence {
+// collectSentences are the sentences of the best shown items that can be quoted, best item first.
+func (v *vocabulary) collectSentences(cs []candidate.Candidate, shown []int) []sentence {
 	best := slices.Clone(shown)
 	slices.Sort(best) // candidates are in the order of their scores
 	var out []sentence
 	for _, i := range best[:min(tldrItems, len(best))] {
 		n := 0
-		for text := range Sentences(sayable(&cs[i])) {
-			if bare := strings.TrimPrefix(text, "\\"); !remarked(language.Visible(bare)) && !isPlace(language.Visible(bare)) {
+		for text := range Sentences(readQuotableText(&cs[i])) {
+			if bare := strings.TrimPrefix(text, "\\"); !isRemark(language.Visible(bare)) && !isPlace(language.Visible(bare)) {
 				text = bare
 			}
 			question := strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟")
@@ -81,8 +81,8 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 			if !fits || question || strings.Contains(text, redactedMark) {
 				continue
 			}
-			s := sentence{item: i, text: text, score: cs[i].Standing, sure: bears(&cs[i]) >= relevantItem}
-			s.words, s.wanted = v.of(text)
+			s := sentence{item: i, text: text, score: cs[i].Standing, sure: findRelevance(&cs[i]) >= relevantItem}
+			s.words, s.wanted = v.readTerms(text)
 			out = append(out, s)
 			n++
 			if n >= tldrPerItem {
@@ -93,30 +93,30 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 	return out
 }
 
-// relevant leaves out the sentences that say far less about the query than the best one, and
+// keepRelevantSentences leaves out the sentences that say far less about the query than the best one, and
 // those that have no word of it, unless their item is relevant and has no sentence that does.
-func (v *vocabulary) relevant(from []sentence) []sentence {
+func (v *vocabulary) keepRelevantSentences(from []sentence) []sentence {
 	best := 0.0
 	quoted := map[int]bool{}
 	for i := range from {
-		best = max(best, v.worth(&from[i]))
+		best = max(best, v.scoreSentence(&from[i]))
 		if from[i].wanted > 0 {
 			quoted[from[i].item] = true
 		}
 	}
 	return slices.DeleteFunc(from, func(s sentence) bool {
 		beside := len(v.query) > 0 && s.wanted == 0 && (!s.sure || quoted[s.item])
-		return beside || v.worth(&s) < leastWorth*best
+		return beside || v.scoreSentence(&s) < leastWorth*best
 	})
 }
 
-// worth is what a sentence says about the query, whatever else is said.
-func (v *vocabulary) worth(s *sentence) float64 {
-	return s.score + coverWeight*share(s.wanted, len(v.query))
+// scoreSentence is what a sentence says about the query, whatever else is said.
+func (v *vocabulary) scoreSentence(s *sentence) float64 {
+	return s.score + coverWeight*computeShare(s.wanted, len(v.query))
 }
 
-// pick takes at most n sentences, each the best beside those taken before.
-func pick(from []sentence, words *vocabulary, n int) []sentence {
+// pickSentences takes at most n sentences, each the best beside those taken before.
+func pickSentences(from []sentence, words *vocabulary, n int) []sentence {
 	var chosen []sentence
 	said := map[uint64]bool{}
 	cited := map[int]bool{}
@@ -124,8 +124,8 @@ func pick(from []sentence, words *vocabulary, n int) []sentence {
 		Value: func(i int) float64 {
 			s := &from[i]
 			known := countSaid(s.words[:s.wanted], said)
-			v := s.score + coverWeight*share(s.wanted-known, len(words.query)) -
-				repeatWeight*share(known+countSaid(s.words[s.wanted:], said), len(s.words))
+			v := s.score + coverWeight*computeShare(s.wanted-known, len(words.query)) -
+				repeatWeight*computeShare(known+countSaid(s.words[s.wanted:], said), len(s.words))
 			if cited[s.item] {
 				v -= sameWeight
 			}
@@ -159,24 +159,24 @@ func countSaid(list []uint64, said map[uint64]bool) int {
 	return n
 }
 
-func share(n, of int) float64 {
+func computeShare(n, of int) float64 {
 	if of == 0 {
 		return 0
 	}
 	return float64(n) / float64(of)
 }
 
-// sayable is the text of an item that can be quoted: not JSON, not code, not a
+// readQuotableText is the text of an item that can be quoted: not JSON, not code, not a
 // reference to what was shown before, and nothing that may carry instructions.
-func sayable(c *candidate.Candidate) string {
+func readQuotableText(c *candidate.Candidate) string {
 	isProse := c.Content.Raw() == nil && c.Kind != schemas.KindCode
 	if !isProse || c.Fenced() || c.Abbreviated {
 		return ""
 	}
-	text := sanitise(c.Content.Text())
+	text := sanitiseText(c.Content.Text())
 	text = Opening(c, text) + text
 	if c.Author != "" {
-		text = schemas.WrittenBy("", label(c.Author)) + " " + text
+		text = schemas.WrittenBy("", makeLabel(c.Author)) + " " + text
 	}
 	if c.Extract != nil { // the texts on both sides of a gap are not one sentence
 		text = strings.ReplaceAll(text, candidate.Ellipsis, "\n")
@@ -213,9 +213,9 @@ func withoutNames(query string) string {
 	return strings.Join(words, " ")
 }
 
-// of returns the terms of a text, each once, first those of the query, and how many
+// readTerms returns the terms of a text, each once, first those of the query, and how many
 // these are.
-func (v *vocabulary) of(text string) (all []uint64, wanted int) {
+func (v *vocabulary) readTerms(text string) (all []uint64, wanted int) {
 	all = v.reader.Hashes(v.seed, text)
 	counts := false
 	for i, w := range all {

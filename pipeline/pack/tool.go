@@ -24,14 +24,14 @@ const (
 // needed.
 func dropTools(cs []candidate.Candidate, query string, before []int) bool {
 	var best, others float64
-	asked := words(strings.ToLower(query))
+	asked := splitWords(strings.ToLower(query))
 	least := toolOfOther
 	for i := range cs {
 		switch c := &cs[i]; {
 		case c.Kept() && c.Kind == schemas.KindTool:
-			best = max(best, bears(c))
+			best = max(best, findRelevance(c))
 		case c.Kind != schemas.KindTool && (c.Kept() || c.Drop == schemas.DropOffTopic):
-			others = max(others, bears(c))
+			others = max(others, findRelevance(c))
 			if namesSpeaker(asked, c.Visible) {
 				least = toolOfSaid
 			}
@@ -48,7 +48,7 @@ func dropTools(cs []candidate.Candidate, query string, before []int) bool {
 		case !needed:
 			c.Drop = schemas.DropOffTopic
 			c.Detail = "the question needs no tool"
-		case bears(c) < toolOfBest*best:
+		case findRelevance(c) < toolOfBest*best:
 			c.Drop = schemas.DropOffTopic
 			c.Detail = "another tool fits far better"
 		}
@@ -56,8 +56,8 @@ func dropTools(cs []candidate.Candidate, query string, before []int) bool {
 	return !needed
 }
 
-// bears is how much an item bears on the question by itself, or its score where that is not known.
-func bears(c *candidate.Candidate) float64 {
+// findRelevance is how much an item bears on the question by itself, or its score where that is not known.
+func findRelevance(c *candidate.Candidate) float64 {
 	if c.Signals == nil {
 		return c.Score
 	}
@@ -70,7 +70,7 @@ func namesSpeaker(question []string, v *candidate.Visible) bool {
 	if v.Speaker == "" || v.Speaker == "user" || v.Speaker == "assistant" {
 		return false
 	}
-	name := words(strings.ToLower(v.Speaker))
+	name := splitWords(strings.ToLower(v.Speaker))
 	return len(name) > 0 && slices.Contains(question, name[0])
 }
 

@@ -59,8 +59,8 @@ func (w *packer) belowNewest(list []int) []int {
 	return out
 }
 
-// waits reports whether an older version has no newest to be shown below, or one that what stays of the last pack follows.
-func (w *packer) waits(i int) bool {
+// isWaiting reports whether an older version has no newest to be shown below, or one that what stays of the last pack follows.
+func (w *packer) isWaiting(i int) bool {
 	of := w.newest[i]
 	return of >= 0 && (!w.taken[of] || slices.Contains(w.req.Before[:w.held], of))
 }
@@ -86,11 +86,11 @@ func (w *packer) versionsLast() {
 
 // Older is the line of an older version: on which day of the zone it was written, and what it says otherwise.
 func Older(c, newest *candidate.Candidate, zone *time.Location) string {
-	return written(c, newest, zone) + strings.ReplaceAll(sanitise(c.Difference), "\n", " ")
+	return writeOlderStart(c, newest, zone) + strings.ReplaceAll(sanitiseText(c.Difference), "\n", " ")
 }
 
-// written begins the line of an older version.
-func written(c, newest *candidate.Candidate, zone *time.Location) string {
+// writeOlderStart begins the line of an older version.
+func writeOlderStart(c, newest *candidate.Candidate, zone *time.Location) string {
 	if c.CreatedAt.IsZero() || Day(c.CreatedAt, zone) == Day(newest.CreatedAt, zone) {
 		return "also: "
 	}
@@ -117,7 +117,7 @@ func Also(c *candidate.Candidate, zone *time.Location) string {
 	case n == 0:
 		return ""
 	case n > mostAlso:
-		return " " + alsoSince.say(strconv.Itoa(n), days[0])
+		return " " + alsoSince.formatRemark(strconv.Itoa(n), days[0])
 	}
-	return " " + alsoOn.say(strings.Join(days, ", "))
+	return " " + alsoOn.formatRemark(strings.Join(days, ", "))
 }

@@ -39,8 +39,8 @@ type read struct {
 // cuesOf remembers which cues a passage meets, a bit for each of the first 32.
 type cuesOf struct{ known, met atomic.Uint32 }
 
-// meets reports whether a passage meets the cue of a number; text returns what it says.
-func (c *cuesOf) meets(number int, text func() string, cue *cue) bool {
+// isCueMet reports whether a passage meets the cue of a number; text returns what it says.
+func (c *cuesOf) isCueMet(number int, text func() string, cue *cue) bool {
 	if number >= 32 {
 		return cue.passage.MatchString(text())
 	}
@@ -91,11 +91,11 @@ type memoKey struct {
 
 func newMemo() *memo {
 	m := &memo{seed: maphash.MakeSeed()}
-	m.clear()
+	m.clearMemo()
 	return m
 }
 
-func (m *memo) clear() {
+func (m *memo) clearMemo() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.young = map[memoKey]*analysis{}
@@ -104,8 +104,8 @@ func (m *memo) clear() {
 	m.words = map[uint64]*word{}
 }
 
-// find returns what is known of an item, nil for nothing.
-func (m *memo) find(key memoKey) *analysis {
+// findAnalysis returns what is known of an item, nil for nothing.
+func (m *memo) findAnalysis(key memoKey) *analysis {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if a := m.young[key]; a != nil {
@@ -114,13 +114,13 @@ func (m *memo) find(key memoKey) *analysis {
 	a := m.old[key]
 	if a != nil {
 		delete(m.old, key)
-		m.add(key, a)
+		m.addAnalysis(key, a)
 	}
 	return a
 }
 
-// add puts an item into the young generation. The caller holds the lock.
-func (m *memo) add(key memoKey, a *analysis) {
+// addAnalysis puts an item into the young generation. The caller holds the lock.
+func (m *memo) addAnalysis(key memoKey, a *analysis) {
 	m.young[key] = a
 	m.bytes += a.bytes
 	if m.bytes > mostBytes {
@@ -130,17 +130,17 @@ func (m *memo) add(key memoKey, a *analysis) {
 	}
 }
 
-// grow counts what was read of the passages of an item.
-func (m *memo) grow(a *analysis, each int) {
+// growAnalysis counts what was read of the passages of an item.
+func (m *memo) growAnalysis(a *analysis, each int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a.bytes += each * len(a.parts)
 	m.bytes += each * len(a.parts)
 }
 
-// item finds the passages of a candidate, or returns what was known before. What is behind so many bytes is one passage,
+// analyseItem finds the passages of a candidate, or returns what was known before. What is behind so many bytes is one passage,
 // which is not read.
-func (m *memo) item(tenant string, c *candidate.Candidate, most int) *analysis {
+func (m *memo) analyseItem(tenant string, c *candidate.Candidate, most int) *analysis {
 	text := c.Content.Text()
 	head := text
 	if len(text) > most {
@@ -159,11 +159,11 @@ func (m *memo) item(tenant string, c *candidate.Candidate, most int) *analysis {
 	}
 	h.WriteString(string(c.Kind) + "\x00" + c.Category + "\x00" + c.Provenance.SourceURI)
 	key := memoKey{tenant, c.ID, h.Sum64()}
-	if known := m.find(key); known != nil {
+	if known := m.findAnalysis(key); known != nil {
 		return known
 	}
 	a := &analysis{source: sourceOf(c)}
-	for _, p := range a.source.parts(head) {
+	for _, p := range a.source.splitParts(head) {
 		a.parts = append(a.parts, read{part: p, cues: &cuesOf{}})
 	}
 	a.bytes = placeOf * len(a.parts)
@@ -171,7 +171,7 @@ func (m *memo) item(tenant string, c *candidate.Candidate, most int) *analysis {
 		p := &a.parts[i]
 		if document := a.kind != schemas.KindCode && a.kind != schemas.KindCommit; document || len(a.parts) > 1 {
 			own := max(p.span.Start, min(a.title, p.span.End)) // a heading alone says nothing of its subject
-			p.bare = bare(a.doc[p.doc.Start:p.doc.End] + "\n" + text[own:p.span.End])
+			p.bare = hasFewWords(a.doc[p.doc.Start:p.doc.End] + "\n" + text[own:p.span.End])
 		}
 	}
 	a.begun = len(head) < len(text)
@@ -180,7 +180,7 @@ func (m *memo) item(tenant string, c *candidate.Candidate, most int) *analysis {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.add(key, a)
+	m.addAnalysis(key, a)
 	return a
 }
 
@@ -191,25 +191,25 @@ type reading struct {
 	an   language.Analyzer
 }
 
-// read reads the words of an item's passages, and their vectors where they are asked for.
-func (r *reading) read(a *analysis, text string, vectors bool) {
+// readPassages reads the words of an item's passages, and their vectors where they are asked for.
+func (r *reading) readPassages(a *analysis, text string, vectors bool) {
 	a.words.Do(func() {
-		r.each(a, text, func(p *read, own string) { r.readWords(&a.source, p, own) })
-		r.memo.grow(a, wordsOf)
+		r.visitPassages(a, text, func(p *read, own string) { r.readWords(&a.source, p, own) })
+		r.memo.growAnalysis(a, wordsOf)
 	})
 	if r.by != nil && vectors {
 		a.vectors.Do(func() {
-			r.each(a, text, func(p *read, own string) { p.vector = r.by.WordVector(nil, a.embedded(own)) })
-			r.memo.grow(a, vectorOf)
+			r.visitPassages(a, text, func(p *read, own string) { p.vector = r.by.WordVector(nil, a.formatEmbeddedText(own)) })
+			r.memo.growAnalysis(a, vectorOf)
 		})
 	}
 }
 
-// each calls do with each passage that says something alone, and its text.
-func (r *reading) each(a *analysis, text string, do func(p *read, own string)) {
+// visitPassages calls do with each passage that says something alone, and its text.
+func (r *reading) visitPassages(a *analysis, text string, do func(p *read, own string)) {
 	for i := range a.parts {
 		if p := &a.parts[i]; !p.bare {
-			do(p, a.own(p.part, text))
+			do(p, a.readOwnText(p.part, text))
 		}
 	}
 }
@@ -225,20 +225,22 @@ func (r *reading) readWords(s *source, p *read, own string) {
 		}
 	}
 	if r.by != nil {
-		p.words = r.words(s.name + " " + own)
+		p.words = r.findWords(s.name + " " + own)
 	}
 }
 
-// own is the text of a passage.
-func (s *source) own(p part, text string) string {
+// readOwnText is the text of a passage.
+func (s *source) readOwnText(p part, text string) string {
 	if p.doc.End > p.doc.Start {
 		return s.doc[p.doc.Start:p.doc.End] + "\n" + text[p.span.Start:p.span.End]
 	}
 	return text[p.span.Start:p.span.End]
 }
 
-// embedded is what is embedded of a passage.
-func (s *source) embedded(own string) string { return spaced(s.name) + "\n" + spaced(own) }
+// formatEmbeddedText is what is embedded of a passage.
+func (s *source) formatEmbeddedText(own string) string {
+	return spaceCompounds(s.name) + "\n" + spaceCompounds(own)
+}
 
 // Text is what is embedded of a passage, and where in the content the passage is.
 type Text struct {
@@ -256,30 +258,30 @@ func Texts(r *schemas.Record) []Text {
 	c := candidate.New(&seen, schemas.Verdict{})
 	s := sourceOf(&c)
 	text := seen.Content.Text()
-	parts := s.parts(text)
+	parts := s.splitParts(text)
 	if len(parts) < 2 {
 		return nil
 	}
 	out := make([]Text, len(parts))
 	for i, p := range parts {
-		out[i] = Text{Span: p.span, Text: s.embedded(s.own(p, text))}
+		out[i] = Text{Span: p.span, Text: s.formatEmbeddedText(s.readOwnText(p, text))}
 	}
 	return out
 }
 
-// words returns the distinct words of a text that have a vector.
-func (r *reading) words(text string) []*word {
+// findWords returns the distinct words of a text that have a vector.
+func (r *reading) findWords(text string) []*word {
 	var out []*word
-	for _, w := range lettered(text) {
-		if known := r.word(w); known != nil && !slices.Contains(out, known) {
+	for _, w := range splitLetterWords(text) {
+		if known := r.findWord(w); known != nil && !slices.Contains(out, known) {
 			out = append(out, known)
 		}
 	}
 	return out
 }
 
-// word returns a word, nil for one that says nothing.
-func (r *reading) word(w string) *word {
+// findWord returns a word, nil for one that says nothing.
+func (r *reading) findWord(w string) *word {
 	hash := maphash.String(r.memo.seed, w)
 	r.memo.mu.Lock()
 	known, ok := r.memo.words[hash]
@@ -309,12 +311,12 @@ func (r *reading) word(w string) *word {
 // fewWords is how many words a text has at most that says nothing without what is around it.
 const fewWords = 3
 
-// bare reports whether a text has hardly a word beside addresses and numbers.
-func bare(text string) bool {
+// hasFewWords reports whether a text has hardly a word beside addresses and numbers.
+func hasFewWords(text string) bool {
 	n := 0
 	for field := range strings.FieldsSeq(text) {
 		if !strings.Contains(field, "://") {
-			n += len(lettered(field))
+			n += len(splitLetterWords(field))
 		}
 		if n > fewWords {
 			return false
@@ -326,9 +328,9 @@ func bare(text string) bool {
 // leastWord is how many letters a word that is compared by its vector has at least.
 const leastWord = 3
 
-// lettered returns the words of a text, lower-cased, compounds in their parts.
-func lettered(text string) []string {
-	words := strings.FieldsFunc(spaced(text), func(r rune) bool { return !unicode.IsLetter(r) })
+// splitLetterWords returns the words of a text, lower-cased, compounds in their parts.
+func splitLetterWords(text string) []string {
+	words := strings.FieldsFunc(spaceCompounds(text), func(r rune) bool { return !unicode.IsLetter(r) })
 	out := words[:0]
 	for _, w := range words {
 		if len(w) >= leastWord {
@@ -338,8 +340,8 @@ func lettered(text string) []string {
 	return out
 }
 
-// spaced puts a space between the parts of compounds such as MaxWorkers and HTTPServer.
-func spaced(text string) string {
+// spaceCompounds puts a space between the parts of compounds such as MaxWorkers and HTTPServer.
+func spaceCompounds(text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + len(text)/8)
 	before := rune(0)

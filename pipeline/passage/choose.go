@@ -53,10 +53,10 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 		c.at[k.list[i].at] = append(c.at[k.list[i].at], i)
 	}
 	if len(o.Floors) > 0 {
-		c.run()
+		c.takeFittingPassages()
 		c.floors = nil // what a kind can't use is the others'
 	}
-	c.run()
+	c.takeFittingPassages()
 	if o.Farther > 0 {
 		k.rest = slices.DeleteFunc(k.rest, func(p scored) bool { return p.score < unscored-units || len(c.at[p.at]) > 0 })
 	}
@@ -66,9 +66,9 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 		}
 		k.list = append(k.list, k.rest...)
 		k.rest = nil
-		c.run()
+		c.takeFittingPassages()
 	}
-	c.stand()
+	c.updateStandings()
 	for i, a := range k.items {
 		switch parts := c.taken[i]; {
 		case a == nil:
@@ -81,7 +81,7 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 				cs[i].Drop = schemas.DropRank
 			}
 		default:
-			a.quote(&cs[i], parts, o.Counter)
+			a.quotePassages(&cs[i], parts, o.Counter)
 		}
 	}
 }
@@ -96,8 +96,8 @@ func countKept(cs []candidate.Candidate) (n int) {
 	return n
 }
 
-// stand gives the items that are quoted new standings.
-func (c *choice) stand() {
+// updateStandings gives the items that are quoted new standings.
+func (c *choice) updateStandings() {
 	var order []int // by their best passages
 	var standings []float64
 	listed := map[int]bool{}
@@ -121,7 +121,7 @@ const roomForRest = leastCost
 func (k *Ranking) Whole(cs []candidate.Candidate, by token.Counter) {
 	for i, a := range k.items {
 		if a != nil {
-			a.quote(&cs[i], fill.All(len(a.parts)), by)
+			a.quotePassages(&cs[i], fill.All(len(a.parts)), by)
 		}
 	}
 }
@@ -143,9 +143,9 @@ type choice struct {
 	many    bool                     // there are other items to show
 }
 
-// run takes what fits.
-func (c *choice) run() {
-	shelf := fill.Shelf{Value: c.value, Take: c.take}
+// takeFittingPassages takes what fits.
+func (c *choice) takeFittingPassages() {
+	shelf := fill.Shelf{Value: c.valuePassage, Take: c.take}
 	shelf.Fill(fill.All(len(c.ranking.list)))
 }
 
@@ -162,13 +162,13 @@ func (c *choice) take(i int, value float64) (risen []int, full bool) {
 		c.far[p.at] = len(c.taken[p.at]) == 0
 		return nil, false
 	}
-	left := c.left(kind)
+	left := c.countLeftTokens(kind)
 	first := len(c.taken[p.at]) == 0
-	if leastShare*float64(c.estimate(i)) > float64(left) {
+	if leastShare*float64(c.estimateCost(i)) > float64(left) {
 		return nil, false
 	}
-	cost := c.measure(p) - c.shown[p.at]
-	if cost > left || !first && c.crowds(p.at, cost) {
+	cost := c.measureItem(p) - c.shown[p.at]
+	if cost > left || !first && c.isCrowding(p.at, cost) {
 		return nil, false
 	}
 	if first && c.options.Items > 0 && len(c.taken) >= c.options.Items {
@@ -198,8 +198,8 @@ func (c *choice) isPast(i int, value float64, kind schemas.Kind) bool {
 	return c.options.Farther > 0 && value < best-c.options.Farther && c.ranking.list[i].score > unscored
 }
 
-// crowds reports whether an item would take more than its part beside others.
-func (c *choice) crowds(at, cost int) bool {
+// isCrowding reports whether an item would take more than its part beside others.
+func (c *choice) isCrowding(at, cost int) bool {
 	most, capped := c.options.Most[c.cs[at].Kind]
 	if !capped {
 		most = int(mostOfOne * float64(c.options.Budget))
@@ -207,8 +207,8 @@ func (c *choice) crowds(at, cost int) bool {
 	return c.many && c.shown[at]+cost > most
 }
 
-// left is what passages of a kind may still take: the floors of other kinds are theirs.
-func (c *choice) left(kind schemas.Kind) int {
+// countLeftTokens is what passages of a kind may still take: the floors of other kinds are theirs.
+func (c *choice) countLeftTokens(kind schemas.Kind) int {
 	left := c.options.Budget - c.spent
 	for other, floor := range c.floors {
 		if other != kind {
@@ -218,31 +218,31 @@ func (c *choice) left(kind schemas.Kind) int {
 	return left
 }
 
-// value is what a passage is worth now. Its tokens are estimated: the logarithm forgives that.
-func (c *choice) value(i int) float64 {
+// valuePassage is what a passage is worth now. Its tokens are estimated: the logarithm forgives that.
+func (c *choice) valuePassage(i int) float64 {
 	p := c.ranking.list[i]
-	cost := c.estimate(i)
+	cost := c.estimateCost(i)
 	return p.score - costWeight*math.Log(float64(max(leastCost, cost))) - crowdWeight*math.Log1p(float64(len(c.taken[p.at])))
 }
 
 // leastShare of its estimate is what a passage takes at least, as a rule.
 const leastShare = .5
 
-// estimate is about what showing a passage adds.
-func (c *choice) estimate(i int) int {
+// estimateCost is about what showing a passage adds.
+func (c *choice) estimateCost(i int) int {
 	p := c.ranking.list[i]
 	a := c.ranking.items[p.at]
 	part := &a.parts[p.part]
-	cost := tokens(part.span.End-part.span.Start) + perPart
+	cost := estimateTokens(part.span.End-part.span.Start) + perPart
 	if part.doc.End > part.doc.Start {
-		cost += tokens(part.doc.End - part.doc.Start)
+		cost += estimateTokens(part.doc.End - part.doc.Start)
 	}
 	if len(c.taken[p.at]) > 0 {
 		return cost
 	}
-	cost += perHead + tokens(len(a.head(a.line))+1+a.title)
+	cost += perHead + estimateTokens(len(a.formatHead(a.line))+1+a.title)
 	if p.part > 0 {
-		cost += tokens(len(a.sign))
+		cost += estimateTokens(len(a.sign))
 	}
 	if a.kind == schemas.KindCode {
 		cost += perFence
@@ -254,24 +254,24 @@ func (c *choice) estimate(i int) int {
 // what they are.
 const exactly = 16
 
-// measure returns the tokens of an item as it is shown with one passage more. From so many on that takes what it takes alone.
-func (c *choice) measure(p scored) int {
+// measureItem returns the tokens of an item as it is shown with one passage more. From so many on that takes what it takes alone.
+func (c *choice) measureItem(p scored) int {
 	shown := c.cs[p.at]
 	parts := c.taken[p.at]
 	if len(parts) < exactly {
-		c.ranking.items[p.at].put(&shown, append(slices.Clone(parts), p.part))
+		c.ranking.items[p.at].putPassages(&shown, append(slices.Clone(parts), p.part))
 		return c.options.Measure(&shown)
 	}
-	c.ranking.items[p.at].put(&shown, []int{p.part})
+	c.ranking.items[p.at].putPassages(&shown, []int{p.part})
 	return c.shown[p.at] + c.options.Measure(&shown)
 }
 
 // signed is how many bytes of a content are looked at for its signature.
 const signed = 600
 
-// quote puts passages in the place of an item's content, and counts what that leaves out.
-func (a *analysis) quote(c *candidate.Candidate, parts []int, by token.Counter) {
-	a.put(c, parts)
+// quotePassages puts passages in the place of an item's content, and counts what that leaves out.
+func (a *analysis) quotePassages(c *candidate.Candidate, parts []int, by token.Counter) {
+	a.putPassages(c, parts)
 	x := c.Extract
 	if x == nil {
 		return
@@ -283,8 +283,8 @@ func (a *analysis) quote(c *candidate.Candidate, parts []int, by token.Counter) 
 	}
 }
 
-// put puts passages in the place of an item's content.
-func (a *analysis) put(c *candidate.Candidate, parts []int) {
+// putPassages puts passages in the place of an item's content.
+func (a *analysis) putPassages(c *candidate.Candidate, parts []int) {
 	parts = slices.Sorted(slices.Values(parts))
 	text := c.Content.Text()
 	var spans []schemas.Span
@@ -304,14 +304,14 @@ func (a *analysis) put(c *candidate.Candidate, parts []int) {
 		first, _, _ := strings.Cut(text, "\n")
 		spans = append(spans, schemas.Span{End: max(1, len(first))})
 	}
-	spans = together(text, spans)
+	spans = joinSpans(text, spans)
 	whole := spans[0].Start == 0
 	line := a.line
 	if line > 0 && a.kind != schemas.KindCode { // a document is cited by the lines that are shown
 		line += strings.Count(text[:spans[min(len(spans)-1, 1)].Start], "\n")
 	}
-	c.Quote = &candidate.Quote{Head: a.head(line), Comment: strings.Join(doc, "\n"+candidate.Ellipsis+"\n")}
-	if a.sign != "" && (!whole || !strings.Contains(strings.Join(strings.Fields(truncate(text, signed)), " "), a.sign)) {
+	c.Quote = &candidate.Quote{Head: a.formatHead(line), Comment: strings.Join(doc, "\n"+candidate.Ellipsis+"\n")}
+	if a.sign != "" && (!whole || !strings.Contains(strings.Join(strings.Fields(truncateText(text, signed)), " "), a.sign)) {
 		c.Quote.Signature = a.sign
 	}
 	if len(spans) == 1 && whole && spans[0].End == len(text) {
@@ -324,9 +324,9 @@ func (a *analysis) put(c *candidate.Candidate, parts []int) {
 	c.ShowPart(x)
 }
 
-// together joins spans that overlap or have nothing but space between them, and takes the space
+// joinSpans joins spans that overlap or have nothing but space between them, and takes the space
 // at both ends of the text to them.
-func together(text string, spans []schemas.Span) []schemas.Span {
+func joinSpans(text string, spans []schemas.Span) []schemas.Span {
 	out := spans[:1]
 	for _, s := range spans[1:] {
 		last := &out[len(out)-1]

@@ -90,8 +90,8 @@ func compile(in language.Cues) (Cues, error) {
 	return out, nil
 }
 
-// asked returns the cues that a question gives.
-func (c *Cues) asked(question string) []cue {
+// findCues returns the cues that a question gives.
+func (c *Cues) findCues(question string) []cue {
 	var out []cue
 	for _, one := range c.list {
 		if one.question.MatchString(question) {
@@ -101,15 +101,15 @@ func (c *Cues) asked(question string) []cue {
 	return out
 }
 
-// item is what a cue adds to every passage of an item of a kind.
-func (c *cue) item(kind schemas.Kind) float64 {
+// scoreItemKind is what a cue adds to every passage of an item of a kind.
+func (c *cue) scoreItemKind(kind schemas.Kind) float64 {
 	if c.passage == nil && (len(c.kinds) == 0 || slices.Contains(c.kinds, kind)) {
 		return c.weight
 	}
 	return 0
 }
 
-// reads reports whether a cue is about what passages of a kind say.
-func (c *cue) reads(kind schemas.Kind) bool {
+// canReadKind reports whether a cue is about what passages of a kind say.
+func (c *cue) canReadKind(kind schemas.Kind) bool {
 	return c.passage != nil && (len(c.kinds) == 0 || slices.Contains(c.kinds, kind))
 }

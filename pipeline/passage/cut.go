@@ -19,19 +19,19 @@ type part struct {
 	doc  schemas.Span // of the comment
 }
 
-// tokens is about how many tokens a text of n bytes has.
-func tokens(n int) int { return max(1, n/4) }
+// estimateTokens is about how many tokens a text of n bytes has.
+func estimateTokens(n int) int { return max(1, n/4) }
 
-// parts cuts an item. They are in order and do not overlap.
-func (s *source) parts(text string) []part {
+// splitParts cuts an item. They are in order and do not overlap.
+func (s *source) splitParts(text string) []part {
 	var out []part
 	switch s.kind {
 	case schemas.KindCode:
 		return s.codeParts(text)
 	case schemas.KindCommit:
-		out = contents(language.Blocks(text, s.title, false))
+		out = makeParts(language.Blocks(text, s.title, false))
 	default:
-		out = contents(language.Blocks(text, s.title, true))
+		out = makeParts(language.Blocks(text, s.title, true))
 	}
 	if len(out) == 0 {
 		out = []part{{span: schemas.Span{End: len(text)}}}
@@ -39,7 +39,7 @@ func (s *source) parts(text string) []part {
 	return out
 }
 
-func contents(list []schemas.Span) []part {
+func makeParts(list []schemas.Span) []part {
 	out := make([]part, len(list))
 	for i, span := range list {
 		out[i].span = span
@@ -53,24 +53,24 @@ func (s *source) codeParts(text string) []part {
 	if s.doc != "" {
 		lines += 1 + strings.Count(s.doc, "\n")
 	}
-	if lines <= shortLines && tokens(len(text)+len(s.doc)) <= declared {
+	if lines <= shortLines && estimateTokens(len(text)+len(s.doc)) <= declared {
 		return []part{{span: schemas.Span{End: len(text)}, doc: schemas.Span{End: len(s.doc)}}}
 	}
 	body := language.Blocks(text, 0, false)
 	if s.doc == "" {
-		return contents(body)
+		return makeParts(body)
 	}
 	comment := []schemas.Span{{End: len(s.doc)}}
-	if tokens(len(s.doc)) > language.LongestBlock {
+	if estimateTokens(len(s.doc)) > language.LongestBlock {
 		comment = language.Blocks(s.doc, 0, false)
 	}
 	var out []part
 	for _, span := range comment {
 		out = append(out, part{doc: span})
 	}
-	if len(comment) == 1 && len(body) > 0 && tokens(comment[0].End-comment[0].Start)+tokens(body[0].End-body[0].Start) <= language.BlockAim {
+	if len(comment) == 1 && len(body) > 0 && estimateTokens(comment[0].End-comment[0].Start)+estimateTokens(body[0].End-body[0].Start) <= language.BlockAim {
 		out[0].span = body[0]
 		body = body[1:]
 	}
-	return append(out, contents(body)...)
+	return append(out, makeParts(body)...)
 }

@@ -59,12 +59,12 @@ func TestMemoKeepsWhatIsAskedFor(t *testing.T) {
 	m := newMemo()
 	r := reading{memo: m}
 	hot := item(t, "hot", schemas.KindCode, "func hot() {}", nil)
-	first := m.item("acme", &hot, readWhole)
+	first := m.analyseItem("acme", &hot, readWhole)
 	text := strings.Repeat("The lake house has a blue door and a long table. ", 400)
 	for i := range 250 {
 		cold := item(t, fmt.Sprint(i), schemas.KindKnowledge, fmt.Sprint(i, " ", text), nil)
-		r.read(m.item("acme", &cold, readWhole), cold.Content.Text(), false)
-		if m.item("acme", &hot, readWhole) != first {
+		r.readPassages(m.analyseItem("acme", &cold, readWhole), cold.Content.Text(), false)
+		if m.analyseItem("acme", &hot, readWhole) != first {
 			t.Fatalf("after %d others it is forgotten", i)
 		}
 	}

@@ -251,7 +251,7 @@ func TestPassagesMakeUpTheItem(t *testing.T) {
 		c := candidate.New(v, schemas.Verdict{Allow: true})
 		s := sourceOf(&c)
 		at := s.title
-		for _, p := range s.parts(text) {
+		for _, p := range s.splitParts(text) {
 			if p.span.Start < at && p.span.Start > 0 || p.span.End < p.span.Start || p.span.End > len(text) {
 				t.Fatalf("span %v after %d of %d", p.span, at, len(text))
 			}
@@ -310,7 +310,7 @@ func TestCuesOfAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(own.asked("Wer hat das geändert?")); n != 1 || len(own.asked("who changed it?")) != 0 {
+	if n := len(own.findCues("Wer hat das geändert?")); n != 1 || len(own.findCues("who changed it?")) != 0 {
 		t.Errorf("%d cues", n)
 	}
 	for _, bad := range []string{"cues: [{name: a}]", "cues: [{name: a, question: '('}]", "cues: [{name: a, question: b, kinds: [lore]}]", "other: 1"} {

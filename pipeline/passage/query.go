@@ -34,8 +34,8 @@ const (
 // analyzer lists terms.
 type analyzer struct{ language.Analyzer }
 
-// distinct returns the terms of a text, each once.
-func (a *analyzer) distinct(text string) []string {
+// listDistinctTerms returns the terms of a text, each once.
+func (a *analyzer) listDistinctTerms(text string) []string {
 	a.Analyze(text)
 	var out []string
 	for i := range a.Len() {
@@ -46,24 +46,24 @@ func (a *analyzer) distinct(text string) []string {
 	return out
 }
 
-// groups reads the question.
-func (w *scoring) groups() []group {
+// readQuestion reads the question.
+func (w *scoring) readQuestion() []group {
 	var out []group
 	var an analyzer
 	seen := map[string]bool{}
-	vocabulary := w.vocabulary()
+	vocabulary := w.buildVocabulary()
 	for _, surface := range strings.FieldsFunc(w.query.Text, func(r rune) bool { return !wordRune(r) }) {
 		lower := strings.TrimSuffix(strings.ToLower(strings.Trim(surface, "'.-")), "'s")
 		if w.reader.cfg.Cues.stop[lower] {
 			continue
 		}
-		for _, t := range an.distinct(surface) {
+		for _, t := range an.listDistinctTerms(surface) {
 			if seen[t] {
 				continue
 			}
 			seen[t] = true
 			g := group{terms: []term{{hash: maphash.String(w.reader.memo.seed, t), text: t, weight: 1}}}
-			out = append(out, vocabulary.expand(g, lower))
+			out = append(out, vocabulary.expandGroup(g, lower))
 		}
 	}
 	return out
@@ -82,14 +82,14 @@ type vocabulary struct {
 	dots  []int32
 }
 
-func (w *scoring) vocabulary() *vocabulary {
+func (w *scoring) buildVocabulary() *vocabulary {
 	v := &vocabulary{by: w.reader.cfg.Vectors}
 	if v.by == nil {
 		return v
 	}
 	seen := map[*word]bool{}
 	for i := range w.ranking.list {
-		p, _ := w.passage(i)
+		p, _ := w.findPassage(i)
 		for _, word := range p.words {
 			if !seen[word] {
 				seen[word] = true
@@ -105,8 +105,8 @@ func (w *scoring) vocabulary() *vocabulary {
 	return v
 }
 
-// expand adds the words of the vocabulary that are closest to a word.
-func (v *vocabulary) expand(g group, surface string) group {
+// expandGroup adds the words of the vocabulary that are closest to a word.
+func (v *vocabulary) expandGroup(g group, surface string) group {
 	if len(v.words) == 0 || len(surface) < leastWord || strings.ContainsFunc(surface, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return g
 	}
@@ -141,14 +141,14 @@ const termsAtOnce = 200
 // alone is the score of a text of one term, in its idf: BM25 of one among very few terms.
 const alone = (k1 + 1) / (1 + k1*(1-b))
 
-// weigh sets how rare the terms are: as the index says, and where it cannot, as the passages do.
-func (w *scoring) weigh(groups []group) {
+// weighTerms sets how rare the terms are: as the index says, and where it cannot, as the passages do.
+func (w *scoring) weighTerms(groups []group) {
 	known := map[uint64]float64{}
 	var ask []string
 	var an analyzer
 	for g := range groups {
 		for _, t := range groups[g].terms {
-			if got := an.distinct(t.text); len(got) == 1 && got[0] == t.text { // what the index reads as this term
+			if got := an.listDistinctTerms(t.text); len(got) == 1 && got[0] == t.text { // what the index reads as this term
 				ask = append(ask, t.text)
 			}
 		}
@@ -172,7 +172,7 @@ func (w *scoring) weigh(groups []group) {
 				t.idf = idf
 				continue
 			}
-			n := float64(w.holders(t.hash))
+			n := float64(w.countHolders(t.hash))
 			t.idf = math.Log(1 + (sample-n+.5)/(n+.5))
 		}
 	}

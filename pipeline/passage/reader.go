@@ -63,4 +63,4 @@ func (r *Reader) WantsMany(question string) bool {
 }
 
 // InvalidateCaches drops what the reader keeps of items in memory. Call it after an erasure.
-func (r *Reader) InvalidateCaches() { r.memo.clear() }
+func (r *Reader) InvalidateCaches() { r.memo.clearMemo() }

@@ -59,15 +59,15 @@ type scored struct {
 // the retrievers say of the items is in their channels.
 func (r *Reader) Score(ctx context.Context, s scope.Scope, q Query, cs []candidate.Candidate) *Ranking {
 	out := &Ranking{items: make([]*analysis, len(cs))}
-	w := &scoring{reader: r, ctx: ctx, scope: s, query: q, cs: cs, ranking: out, cues: r.cfg.Cues.asked(q.Text)}
+	w := &scoring{reader: r, ctx: ctx, scope: s, query: q, cs: cs, ranking: out, cues: r.cfg.Cues.findCues(q.Text)}
 	if len(q.Prefer) > 0 {
 		w.cues = append(w.cues, cue{kinds: q.Prefer, weight: preferred})
 	}
-	w.units()
+	w.pickItems()
 	if len(out.list) == 0 {
 		return out
 	}
-	w.score()
+	w.scorePassages()
 	slices.SortStableFunc(out.list, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.at, b.at), cmp.Compare(a.part, b.part))
 	})
@@ -85,8 +85,8 @@ type scoring struct {
 	ranking *Ranking
 }
 
-// units picks the best items and lists their passages.
-func (w *scoring) units() {
+// pickItems picks the best items and lists their passages.
+func (w *scoring) pickItems() {
 	type unit struct {
 		at    int
 		score float64
@@ -100,19 +100,19 @@ func (w *scoring) units() {
 		}
 		most := max(readWhole-done, readFirst)
 		done += min(len(c.Content.Text()), most)
-		a := w.reader.memo.item(w.scope.Tenant(), c, most)
+		a := w.reader.memo.analyseItem(w.scope.Tenant(), c, most)
 		if a.begun {
 			w.ranking.Begun++
 		}
 		w.ranking.items[i] = a
-		list = append(list, unit{i, w.unit(c, a)})
+		list = append(list, unit{i, w.scoreItem(c, a)})
 	}
 	slices.SortStableFunc(list, func(a, b unit) int { return cmp.Compare(b.score, a.score) })
 	r := reading{memo: w.reader.memo, by: w.reader.cfg.Vectors}
 	for n, u := range list {
 		a := w.ranking.items[u.at]
 		if n < units {
-			r.read(a, w.cs[u.at].Content.Text(), !w.stored())
+			r.readPassages(a, w.cs[u.at].Content.Text(), !w.hasStoredVectors())
 		}
 		for p := range a.parts {
 			if n < units && !a.parts[p].bare {
@@ -127,33 +127,33 @@ func (w *scoring) units() {
 // unscored is below every score.
 const unscored = -100
 
-// standing is what a profile of ranking or a reranker says of an item beside its relevance, as
+// computeStanding is what a profile of ranking or a reranker says of an item beside its relevance, as
 // a logit in the unit of scores.
-func standing(c *candidate.Candidate) float64 {
+func computeStanding(c *candidate.Candidate) float64 {
 	relevance := c.Score
 	if _, reranked := c.Channels.Of("rerank"); reranked {
 		relevance = .5
 	} else if c.Signals != nil {
 		relevance = c.Signals.Relevance
 	}
-	return scale * (logit(c.Score) - logit(relevance)) / 2
+	return scale * (computeLogit(c.Score) - computeLogit(relevance)) / 2
 }
 
-func logit(p float64) float64 {
+func computeLogit(p float64) float64 {
 	p = min(max(p, 1e-6), 1-1e-6)
 	return math.Log(p / (1 - p))
 }
 
-// unit scores an item as a whole.
-func (w *scoring) unit(c *candidate.Candidate, a *analysis) float64 {
+// scoreItem scores an item as a whole.
+func (w *scoring) scoreItem(c *candidate.Candidate, a *analysis) float64 {
 	words, _ := c.Channels.Of("keyword")
 	vectors, _ := c.Channels.Of("vector")
 	if encoded, ok := c.Channels.Of("encoder"); ok {
 		vectors.Z = (vectors.Z + encoded.Z) / 2
 	}
-	score := (1-dense)*words.Z + dense*vectors.Z + standing(c)
+	score := (1-dense)*words.Z + dense*vectors.Z + computeStanding(c)
 	for i := range w.cues {
-		score += w.cues[i].item(c.Kind)
+		score += w.cues[i].scoreItemKind(c.Kind)
 	}
 	if a.test {
 		score -= forTest
@@ -161,47 +161,47 @@ func (w *scoring) unit(c *candidate.Candidate, a *analysis) float64 {
 	return score
 }
 
-// passage returns a passage and its item.
-func (w *scoring) passage(i int) (*read, *analysis) {
+// findPassage returns a passage and its item.
+func (w *scoring) findPassage(i int) (*read, *analysis) {
 	p := &w.ranking.list[i]
 	a := w.ranking.items[p.at]
 	return &a.parts[p.part], a
 }
 
-// score scores every listed passage.
-func (w *scoring) score() {
+// scorePassages scores every listed passage.
+func (w *scoring) scorePassages() {
 	list := w.ranking.list
-	groups := w.groups()
-	w.weigh(groups)
-	byTerms := w.mix(w.match(groups), "keyword")
+	groups := w.readQuestion()
+	w.weighTerms(groups)
+	byTerms := w.mixScores(w.matchTerms(groups), "keyword")
 	by := "vector"
-	if w.stored() {
+	if w.hasStoredVectors() {
 		by = "encoder"
 	}
-	similar := w.mix(w.cosines(), by)
-	cues := w.cued()
+	similar := w.mixScores(w.computeCosines(), by)
+	cues := w.scoreCues()
 	share := dense
-	if !w.reads() {
+	if !w.canReadQuestion() {
 		share = 0
 	}
 	for i := range list {
 		list[i].score = scale * ((1-share)*byTerms[i] + share*similar[i])
 	}
-	if more := w.feedback(groups, cues); more != nil {
-		for i, z := range zScores(w.match(more)) {
+	if more := w.findFeedbackTerms(groups, cues); more != nil {
+		for i, z := range zScores(w.matchTerms(more)) {
 			list[i].score += scale * feedback * z
 		}
 	}
 	for i := range list {
-		list[i].score += cues[i] + standing(&w.cs[list[i].at])
-		if _, a := w.passage(i); a.test {
+		list[i].score += cues[i] + computeStanding(&w.cs[list[i].at])
+		if _, a := w.findPassage(i); a.test {
 			list[i].score -= forTest
 		}
 	}
 }
 
-// mix is what passages say, and their items by a retriever, in units of the spread.
-func (w *scoring) mix(own []float64, retriever string) []float64 {
+// mixScores is what passages say, and their items by a retriever, in units of the spread.
+func (w *scoring) mixScores(own []float64, retriever string) []float64 {
 	whole := make([]float64, len(own))
 	for i := range whole {
 		channel, _ := w.cs[w.ranking.list[i].at].Channels.Of(retriever)
@@ -236,21 +236,23 @@ func zScores(values []float64) []float64 {
 	return out
 }
 
-// stored reports whether the stored vectors of passages count.
-func (w *scoring) stored() bool { return w.query.Vector != nil && w.reader.cfg.Passages != nil }
+// hasStoredVectors reports whether the stored vectors of passages count.
+func (w *scoring) hasStoredVectors() bool {
+	return w.query.Vector != nil && w.reader.cfg.Passages != nil
+}
 
 // mostlyRead is the share of a question that the vectors must read; those of other languages say nothing.
 const mostlyRead = .5
 
-// reads reports whether the vectors read the question.
-func (w *scoring) reads() bool {
+// canReadQuestion reports whether the vectors read the question.
+func (w *scoring) canReadQuestion() bool {
 	by := w.reader.cfg.Vectors
-	return w.stored() || by == nil || by.ReadsWords(spaced(w.query.Text)) >= mostlyRead
+	return w.hasStoredVectors() || by == nil || by.ReadsWords(spaceCompounds(w.query.Text)) >= mostlyRead
 }
 
-// cosines are those of question and passage.
-func (w *scoring) cosines() []float64 {
-	if w.stored() {
+// computeCosines are those of question and passage.
+func (w *scoring) computeCosines() []float64 {
+	if w.hasStoredVectors() {
 		return w.storedCosines()
 	}
 	out := make([]float64, len(w.ranking.list))
@@ -258,9 +260,9 @@ func (w *scoring) cosines() []float64 {
 	if by == nil {
 		return out
 	}
-	q := by.WordVector(nil, spaced(w.query.Text))
+	q := by.WordVector(nil, spaceCompounds(w.query.Text))
 	for i := range out {
-		p, _ := w.passage(i)
+		p, _ := w.findPassage(i)
 		dot := float32(0)
 		for j, v := range p.vector {
 			dot += v * q[j]
@@ -293,7 +295,7 @@ func (w *scoring) storedCosines() []float64 {
 	for i, entry := range w.ranking.list {
 		item, _ := w.cs[entry.at].Channels.Of("encoder")
 		out[i] = item.Score
-		p, a := w.passage(i)
+		p, a := w.findPassage(i)
 		at, asked := place[entry.at]
 		if !asked || at >= len(stored) {
 			continue
@@ -308,15 +310,15 @@ func (w *scoring) storedCosines() []float64 {
 	return out
 }
 
-// cued is what the wording of the question adds.
-func (w *scoring) cued() []float64 {
+// scoreCues is what the wording of the question adds.
+func (w *scoring) scoreCues() []float64 {
 	out := make([]float64, len(w.ranking.list))
 	for i := range out {
-		p, a := w.passage(i)
+		p, a := w.findPassage(i)
 		for j := range w.cues {
 			c := &w.cues[j]
-			out[i] += c.item(a.kind)
-			if c.reads(a.kind) && p.cues.meets(c.number, func() string { return w.text(i, p, a) }, c) {
+			out[i] += c.scoreItemKind(a.kind)
+			if c.canReadKind(a.kind) && p.cues.isCueMet(c.number, func() string { return w.readPassageText(i, p, a) }, c) {
 				out[i] += c.weight
 			}
 		}
@@ -324,9 +326,9 @@ func (w *scoring) cued() []float64 {
 	return out
 }
 
-// text is that of a passage.
-func (w *scoring) text(i int, p *read, a *analysis) string {
-	return a.own(p.part, w.cs[w.ranking.list[i].at].Content.Text())
+// readPassageText is that of a passage.
+func (w *scoring) readPassageText(i int, p *read, a *analysis) string {
+	return a.readOwnText(p.part, w.cs[w.ranking.list[i].at].Content.Text())
 }
 
 // The parameters of BM25.
@@ -336,11 +338,11 @@ const (
 	average = 60 // terms of a passage
 )
 
-// match is BM25 over the passages, of each group the best term.
-func (w *scoring) match(groups []group) []float64 {
+// matchTerms is BM25 over the passages, of each group the best term.
+func (w *scoring) matchTerms(groups []group) []float64 {
 	out := make([]float64, len(w.ranking.list))
 	for i := range out {
-		p, _ := w.passage(i)
+		p, _ := w.findPassage(i)
 		norm := k1 * (1 - b + b*p.length/average)
 		for g := range groups {
 			best := 0.0
@@ -364,9 +366,9 @@ const (
 	fade          = 1.5
 )
 
-// feedback returns terms that the best passages share and the question lacks, nil for none.
-func (w *scoring) feedback(groups []group, cues []float64) []group {
-	order := w.best(cues, feedbackFrom)
+// findFeedbackTerms returns terms that the best passages share and the question lacks, nil for none.
+func (w *scoring) findFeedbackTerms(groups []group, cues []float64) []group {
+	order := w.pickBestPassages(cues, feedbackFrom)
 	known := map[uint64]bool{}
 	for _, g := range groups {
 		known[g.terms[0].hash] = true
@@ -386,8 +388,8 @@ func (w *scoring) feedback(groups []group, cues []float64) []group {
 		}
 		seen[entry.at] = true
 		weight := math.Exp(min(0, (score-top)/fade))
-		p, a := w.passage(i)
-		for _, t := range an.distinct(a.found + "\n" + w.text(i, p, a)) {
+		p, a := w.findPassage(i)
+		for _, t := range an.listDistinctTerms(a.found + "\n" + w.readPassageText(i, p, a)) {
 			hash := maphash.String(w.reader.memo.seed, t)
 			if known[hash] {
 				continue
@@ -404,8 +406,8 @@ func (w *scoring) feedback(groups []group, cues []float64) []group {
 	return w.commonTerms(found)
 }
 
-// best returns the best passages by score and cues.
-func (w *scoring) best(cues []float64, n int) []int {
+// pickBestPassages returns the best passages by score and cues.
+func (w *scoring) pickBestPassages(cues []float64, n int) []int {
 	order := fill.All(len(w.ranking.list))
 	slices.SortStableFunc(order, func(x, y int) int {
 		return cmp.Compare(w.ranking.list[y].score+cues[y], w.ranking.list[x].score+cues[x])
@@ -420,14 +422,14 @@ func (w *scoring) commonTerms(found map[uint64]*term) []group {
 		all = append(all, group{terms: []term{*t}})
 	}
 	slices.SortFunc(all, func(x, y group) int { return cmp.Compare(x.terms[0].text, y.terms[0].text) })
-	w.weigh(all)
+	w.weighTerms(all)
 	for i := range all {
 		all[i].terms[0].weight *= all[i].terms[0].idf
 	}
 	slices.SortStableFunc(all, func(x, y group) int { return cmp.Compare(y.terms[0].weight, x.terms[0].weight) })
 	kept := all[:0]
 	for _, g := range all {
-		if t := &g.terms[0]; t.weight > 0 && t.idf >= commonest && w.holders(t.hash) > 1 {
+		if t := &g.terms[0]; t.weight > 0 && t.idf >= commonest && w.countHolders(t.hash) > 1 {
 			kept = append(kept, g)
 		}
 		if len(kept) == feedbackTerms {
@@ -445,12 +447,12 @@ func (w *scoring) commonTerms(found map[uint64]*term) []group {
 	return all
 }
 
-// holders counts the items among the scored that have a term.
-func (w *scoring) holders(hash uint64) int {
+// countHolders counts the items among the scored that have a term.
+func (w *scoring) countHolders(hash uint64) int {
 	last := -1
 	n := 0
 	for i := range w.ranking.list {
-		if p, _ := w.passage(i); p.terms[hash] > 0 && w.ranking.list[i].at != last {
+		if p, _ := w.findPassage(i); p.terms[hash] > 0 && w.ranking.list[i].at != last {
 			last = w.ranking.list[i].at
 			n++
 		}

@@ -23,7 +23,7 @@ func Of(v *candidate.Visible) bool {
 	case schemas.KindCode, schemas.KindCommit:
 		return true
 	case schemas.KindKnowledge:
-		return v.FromFile() || strings.HasPrefix(v.Provenance.SourceURI, gitURI) || tokens(len(v.Content.Text())) > language.LongestBlock
+		return v.FromFile() || strings.HasPrefix(v.Provenance.SourceURI, gitURI) || estimateTokens(len(v.Content.Text())) > language.LongestBlock
 	}
 	if v.Kind != schemas.KindMemory {
 		return false
@@ -32,7 +32,7 @@ func Of(v *candidate.Visible) bool {
 	if v.FromFile() && v.Category == markdown && !isSaid {
 		return true
 	}
-	return max(v.Counted, tokens(len(v.Content.Text()))) > longMemory && !v.IsTurn()
+	return max(v.Counted, estimateTokens(len(v.Content.Text()))) > longMemory && !v.IsTurn()
 }
 
 // longMemory is the tokens up to which a memory is shown whole.
@@ -113,17 +113,17 @@ func sourceOf(c *candidate.Candidate) source {
 	first, _, more := strings.Cut(text, "\n")
 	switch c.Kind {
 	case schemas.KindCode:
-		s.sign = truncate(strings.Join(strings.Fields(a.Signature), " "), longestSignature)
+		s.sign = truncateText(strings.Join(strings.Fields(a.Signature), " "), longestSignature)
 		s.name = cmp.Or(a.Name, s.sign, first)
 		s.found = s.path + " " + a.Name + " " + a.Signature
-		if doc := strings.TrimSpace(cmp.Or(a.Doc, a.Docstring)); !contains(text, doc) {
+		if doc := strings.TrimSpace(cmp.Or(a.Doc, a.Docstring)); !hasComment(text, doc) {
 			s.doc = doc
 		}
 	case schemas.KindCommit:
 		s.title = len(first)
 		s.name = first
 		s.found = first
-		s.about = about(&a)
+		s.about = describeCommit(&a)
 	default:
 		if more && isTitle(first, a.Heading) {
 			s.title = len(first)
@@ -135,7 +135,7 @@ func sourceOf(c *candidate.Candidate) source {
 		}
 	}
 	for _, said := range [...]*string{&s.path, &s.name, &s.found, &s.about} {
-		*said = truncate(*said, longestSaid)
+		*said = truncateText(*said, longestSaid)
 	}
 	return s
 }
@@ -174,8 +174,8 @@ func isTitle(line, heading string) bool {
 		!strings.ContainsAny(trimmed[len(trimmed)-1:], ".,;:|`")
 }
 
-// about is the beginning of a commit's head.
-func about(a *attributes) string {
+// describeCommit is the beginning of a commit's head.
+func describeCommit(a *attributes) string {
 	parts := []string{"commit"}
 	if a.SHA != "" {
 		parts = append(parts, a.SHA[:min(len(a.SHA), shortSHA)])
@@ -193,14 +193,14 @@ func about(a *attributes) string {
 	return text
 }
 
-// contains reports whether a content has a comment already: its first line.
-func contains(text, doc string) bool {
+// hasComment reports whether a content has a comment already: its first line.
+func hasComment(text, doc string) bool {
 	first, _, _ := strings.Cut(doc, "\n")
 	return doc == "" || strings.Contains(text, strings.TrimSpace(first))
 }
 
-// head is what is shown before the passages of an item, which begin in a line.
-func (s *source) head(line int) string {
+// formatHead is what is shown before the passages of an item, which begin in a line.
+func (s *source) formatHead(line int) string {
 	where := s.path
 	if where != "" && line > 0 {
 		where += ":" + strconv.Itoa(line)
@@ -232,8 +232,8 @@ func isTest(name string) bool {
 	return strings.HasPrefix(stem, "test_") || stem == "conftest"
 }
 
-// truncate shortens a text to at most n bytes, at a character.
-func truncate(text string, n int) string {
+// truncateText shortens a text to at most n bytes, at a character.
+func truncateText(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

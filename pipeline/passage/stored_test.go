@@ -41,7 +41,7 @@ func TestTextsAreThePassages(t *testing.T) {
 	t.Parallel()
 	list := Texts(recordOf(schemas.KindCode, queueConfig))
 	config := item(t, "q", schemas.KindCode, queueConfig, nil)
-	parts := newMemo().item("acme", &config, readWhole).parts
+	parts := newMemo().analyseItem("acme", &config, readWhole).parts
 	if len(list) < 2 || len(list) != len(parts) {
 		t.Fatalf("%d texts, %d passages", len(list), len(parts))
 	}

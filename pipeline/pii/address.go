@@ -14,19 +14,20 @@ const (
 	maxURL   = 2048
 )
 
-// escaped tries the @ of an address that stands at i as URLs and HTML write it.
-func (s *scan) escaped(i int) {
+// tryEscapedEmail tries the @ of an address that stands at i as URLs and HTML write it.
+func (s *scan) tryEscapedEmail(i int) {
 	for _, at := range [...]string{"%40", "&#64;", "&#x40;", "&commat;"} {
 		if strings.HasPrefix(s.text[i:], at) {
-			s.email(i, len(at))
+			s.tryEmail(i, len(at))
 			return
 		}
 	}
 }
 
-// email tries the @ of n bytes at i: local part before it, domain name behind it.
-func (s *scan) email(i, n int) bool {
-	t, start := s.text, i
+// tryEmail tries the @ of n bytes at i: local part before it, domain name behind it.
+func (s *scan) tryEmail(i, n int) bool {
+	t := s.text
+	start := i
 	for start > s.free && i-start < maxLocal && isLocal(t[start-1]) {
 		start--
 	}
@@ -40,7 +41,7 @@ func (s *scan) email(i, n int) bool {
 	if end < len(t) && t[end] == ':' && t[start:i] == "git" || !mailDomain(t[i+n:end]) || !utf8.ValidString(t[start:end]) {
 		return false
 	}
-	return s.add(Span{Start: start, End: end, Type: Email, Confidence: 0.98, Rule: "email"})
+	return s.addFinding(Span{Start: start, End: end, Type: Email, Confidence: 0.98, Rule: "email"})
 }
 
 func isLocal(c byte) bool {
@@ -73,9 +74,9 @@ func mailDomain(name string) bool {
 	return true
 }
 
-// url tries the word [i, end) as a scheme. What stands between // and @ is a secret when it holds a
+// tryURLScheme tries the word [i, end) as a scheme. What stands between // and @ is a secret when it holds a
 // password, and then the only finding.
-func (s *scan) url(i, end int) bool {
+func (s *scan) tryURLScheme(i, end int) bool {
 	t := s.text
 	colon := end
 	for colon < len(t) && colon-i < 12 && (isAlnum(t[colon]) || t[colon] == '+') {
@@ -85,7 +86,7 @@ func (s *scan) url(i, end int) bool {
 		return false
 	}
 	host := colon + 3
-	if s.password(host) {
+	if s.tryURLPassword(host) {
 		return true
 	}
 	if !foldAny(t[i:colon], "http", "https", "ftp", "ftps", "sftp", "ws", "wss") {
@@ -96,19 +97,21 @@ func (s *scan) url(i, end int) bool {
 		return false
 	}
 	end = urlEnd(t, i)
-	return s.add(Span{Start: i, End: end, Type: URL, Confidence: 0.97, Rule: "url"})
+	return s.addFinding(Span{Start: i, End: end, Type: URL, Confidence: 0.97, Rule: "url"})
 }
 
 // urlEnd returns where the URL at i ends: before a blank, a quote or a bracket that
 // was not opened, and without the punctuation of the sentence.
 func urlEnd(t string, i int) int {
-	end, depth := i, 0
+	end := i
+	depth := 0
 	for end < len(t) && end-i < maxURL && t[end] > ' ' && strings.IndexByte("\"'<>`|\\^{}", t[end]) < 0 {
 		switch t[end] {
 		case '(', '[':
 			depth++
 		case ')', ']':
-			if depth--; depth < 0 {
+			depth--
+			if depth < 0 {
 				return trimURL(t, i, end)
 			}
 		}
@@ -124,24 +127,25 @@ func trimURL(t string, i, end int) int {
 	return end
 }
 
-// password tries user:password@ at i, the place of the host in a URL.
-func (s *scan) password(i int) bool {
+// tryURLPassword tries user:password@ at i, the place of the host in a URL.
+func (s *scan) tryURLPassword(i int) bool {
 	t := s.text
-	colon, end := 0, i
+	colon := 0
+	end := i
 	for end < len(t) && end-i < 256 && t[end] > ' ' && strings.IndexByte("/?#\"'<>`@", t[end]) < 0 {
 		if t[end] == ':' && colon == 0 {
 			colon = end
 		}
 		end++
 	}
-	if colon == 0 || end >= len(t) || t[end] != '@' || end-colon < 2 || placeholder(t[colon+1:end]) {
+	if colon == 0 || end >= len(t) || t[end] != '@' || end-colon < 2 || isPlaceholder(t[colon+1:end]) {
 		return false
 	}
-	return s.add(Span{Start: i, End: end, Type: Secret, Confidence: 0.9, Rule: "url_password"})
+	return s.addFinding(Span{Start: i, End: end, Type: Secret, Confidence: 0.9, Rule: "url_password"})
 }
 
-// domain tries the dot at i as one inside a name without a scheme.
-func (s *scan) domain(i int) bool {
+// tryDomain tries the dot at i as one inside a name without a scheme.
+func (s *scan) tryDomain(i int) bool {
 	t := s.text
 	if i == 0 || i < s.tried || !s.d.domain || i+1 >= len(t) || !isAlnum(t[i-1]) || !isAlnum(t[i+1]) {
 		return false
@@ -156,18 +160,18 @@ func (s *scan) domain(i int) bool {
 		end < len(t) && (t[end] == '@' || t[end] == '_' || t[end] == '(' || t[end] == '=') {
 		return false
 	}
-	confidence := named(t[start:end])
+	confidence := scoreDomain(t[start:end])
 	if confidence == 0 {
 		return false
 	}
 	if end < len(t) && t[end] == '/' && confidence >= 0.5 {
 		end = urlEnd(t, start)
 	}
-	return s.add(Span{Start: start, End: end, Type: Domain, Confidence: confidence, Rule: "name"})
+	return s.addFinding(Span{Start: start, End: end, Type: Domain, Confidence: confidence, Rule: "name"})
 }
 
-// named says how sure a name is a domain's, and not a file's or a method's.
-func named(name string) float64 {
+// scoreDomain says how sure a name is a domain's, and not a file's or a method's.
+func scoreDomain(name string) float64 {
 	lowered := strings.ToLower(name)
 	suffix, icann := publicsuffix.PublicSuffix(lowered)
 	if !icann && !strings.Contains(suffix, ".") || suffix == lowered || strings.Contains(name, "..") {

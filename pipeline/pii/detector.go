@@ -98,7 +98,7 @@ func newDetector(cfg Config) *Detector {
 		wanted = Personal()
 	}
 	return &Detector{wanted: wanted, person: slices.Contains(wanted, Person), url: slices.Contains(wanted, URL), domain: slices.Contains(wanted, Domain),
-		regions: cfg.Regions, least: cmp.Or(cfg.Least, .5), secrets: index(vendors[:]), spoken: indexSpoken(), memo: cache.NewMemo[[]Span](memoBytes)}
+		regions: cfg.Regions, least: cmp.Or(cfg.Least, .5), secrets: indexVendors(vendors[:]), spoken: indexSpoken(), memo: cache.NewMemo[[]Span](memoBytes)}
 }
 
 // Find returns the spans of text, in order. Names are whole words that count as persons
@@ -110,16 +110,16 @@ func (d *Detector) Find(text string, names ...string) []Span {
 	if !ok {
 		return []Span{{End: len(text), Type: Person, Confidence: 1, Rule: flaggedRule}}
 	}
-	return d.find(text, nil, also)
+	return d.findSpans(text, nil, also)
 }
 
-// find is Find for the types of only, nil for all, and the phrases, which count wherever they stand.
-func (d *Detector) find(text string, only []Type, also *phrases) []Span {
+// findSpans is Find for the types of only, nil for all, and the phrases, which count wherever they stand.
+func (d *Detector) findSpans(text string, only []Type, also *phrases) []Span {
 	if also != nil && len(also.nodes) > 0 || len(text) < memoFrom {
-		return d.look(text, only, also)
+		return d.findUncached(text, only, also)
 	}
 	spans := slices.Clone(d.memo.Of(text, 0, func() ([]Span, int) {
-		spans := d.look(text, nil, nil)
+		spans := d.findUncached(text, nil, nil)
 		return spans, spanBytes * len(spans)
 	}))
 	if only == nil {
@@ -128,31 +128,31 @@ func (d *Detector) find(text string, only []Type, also *phrases) []Span {
 	return slices.DeleteFunc(spans, func(sp Span) bool { return !slices.Contains(only, sp.Type) })
 }
 
-// look is find without a memory.
-func (d *Detector) look(text string, only []Type, also *phrases) []Span {
-	plain, shifts := fold(text)
+// findUncached is find without a memory.
+func (d *Detector) findUncached(text string, only []Type, also *phrases) []Span {
+	plain, shifts := foldText(text)
 	var spans []Span
 	if only == nil || len(only) > 0 {
-		spans = d.scan(plain, only)
+		spans = d.scanFoldedText(plain, only)
 	}
-	spans = also.mark(spans, plain)
+	spans = also.markPhrases(spans, plain)
 	if len(shifts) > 0 {
 		for i := range spans {
-			spans[i].Start, spans[i].End = original(shifts, spans[i].Start), original(shifts, spans[i].End)
+			spans[i].Start, spans[i].End = findOriginalPlace(shifts, spans[i].Start), findOriginalPlace(shifts, spans[i].End)
 		}
 	}
 	return spans
 }
 
-// scan returns the findings in a folded text.
-func (d *Detector) scan(plain string, only []Type) []Span {
+// scanFoldedText returns the findings in a folded text.
+func (d *Detector) scanFoldedText(plain string, only []Type) []Span {
 	s := scan{d: d, text: plain, looks: 16 + len(plain)/1024}
 	for s.at < len(plain) {
-		s.step()
+		s.scanNextByte()
 	}
 	spans := slices.DeleteFunc(s.spans, func(sp Span) bool { return sp.Confidence < d.least || !slices.Contains(d.wanted, sp.Type) })
 	if d.person && d.least <= 0.5 {
-		spans = merge(spans, persons(plain, spans))
+		spans = mergeSpans(spans, findPersons(plain, spans))
 	}
 	if only != nil {
 		spans = slices.DeleteFunc(spans, func(sp Span) bool { return !slices.Contains(only, sp.Type) })
@@ -201,8 +201,14 @@ func classTable() (t [256]class) {
 			t[c] = wide
 		}
 	}
-	t['+'], t['('], t[':'], t['-'], t['@'], t['.'] = opening, opening, opening, dash, at, dot
-	t['%'], t['&'] = escape, escape
+	t['+'] = opening
+	t['('] = opening
+	t[':'] = opening
+	t['-'] = dash
+	t['@'] = at
+	t['.'] = dot
+	t['%'] = escape
+	t['&'] = escape
 	return t
 }
 
@@ -210,32 +216,32 @@ func isAlnum(c byte) bool  { return classes[c] == letter || classes[c] == digit 
 func isDigit(c byte) bool  { return classes[c] == digit }
 func isLetter(c byte) bool { return classes[c] == letter }
 
-// step looks at one byte and moves on: behind a finding, a word, or that byte.
-func (s *scan) step() {
+// scanNextByte looks at one byte and moves on: behind a finding, a word, or that byte.
+func (s *scan) scanNextByte() {
 	i := s.at
 	switch classes[s.text[i]] {
 	case letter:
-		s.word(i)
+		s.tryLetters(i)
 	case digit:
-		s.number(i)
+		s.tryNumber(i)
 	case opening:
-		s.open(i)
+		s.tryOpeningSign(i)
 	case at:
-		s.email(i, 1)
+		s.tryEmail(i, 1)
 	case escape:
-		s.escaped(i)
+		s.tryEscapedEmail(i)
 	case dot:
-		s.domain(i)
+		s.tryDomain(i)
 	case dash:
-		s.armour(i)
+		s.tryPrivateKey(i)
 	case wide:
-		s.wide(i)
+		s.tryWideWord(i)
 	}
 	s.at = max(s.at, i+1)
 }
 
-// word tries what begins with a letter and moves behind the letters and digits.
-func (s *scan) word(i int) {
+// tryLetters tries what begins with a letter and moves behind the letters and digits.
+func (s *scan) tryLetters(i int) {
 	if i > 0 && (isAlnum(s.text[i-1]) || s.text[i-1] == '_') {
 		s.at = s.endOfWord(i)
 		return
@@ -246,14 +252,14 @@ func (s *scan) word(i int) {
 		next = s.text[end]
 	}
 	joined := next == '_' || next == '-' || next == '.'
-	if (joined || end-i >= shortestKey) && s.vendor(i) || s.at > end || s.iban(i) || s.honorific(i, end) {
+	if (joined || end-i >= shortestKey) && s.tryVendorKey(i) || s.at > end || s.tryBankAccount(i) || s.tryHonorific(i, end) {
 		return
 	}
-	if next == ':' && (s.url(i, end) || s.ip6(i)) || next == '+' && s.url(i, end) {
+	if next == ':' && (s.tryURLScheme(i, end) || s.tryIPv6Address(i)) || next == '+' && s.tryURLScheme(i, end) {
 		return
 	}
-	if !s.assignment(i, end) {
-		s.spoken(i)
+	if !s.tryAssignment(i, end) {
+		s.trySpokenSecret(i)
 	}
 	s.at = max(s.at, end)
 }
@@ -268,31 +274,31 @@ func (s *scan) endOfWord(i int) int {
 	return i
 }
 
-// number tries what begins with a digit and moves behind the group of digits.
-func (s *scan) number(i int) {
+// tryNumber tries what begins with a digit and moves behind the group of digits.
+func (s *scan) tryNumber(i int) {
 	if i > 0 && (isAlnum(s.text[i-1]) || s.text[i-1] == '_') {
 		s.at = s.endOfWord(i)
 		return
 	}
-	if s.vendor(i) || s.ip4(i) || s.ip6(i) || s.digits(i) {
+	if s.tryVendorKey(i) || s.tryIPv4Address(i) || s.tryIPv6Address(i) || s.tryDigits(i) {
 		return
 	}
 	s.at = s.endOfWord(i)
 }
 
-func (s *scan) open(i int) {
+func (s *scan) tryOpeningSign(i int) {
 	if s.text[i] == ':' {
-		s.ip6(i)
+		s.tryIPv6Address(i)
 		return
 	}
 	if i+1 < len(s.text) && isDigit(s.text[i+1]) {
-		s.digits(i)
+		s.tryDigits(i)
 	}
 }
 
-// add keeps a finding and moves behind it. What a finding overlaps it replaces, when it
+// addFinding keeps a finding and moves behind it. What a finding overlaps it replaces, when it
 // is the surer of the two.
-func (s *scan) add(sp Span) bool {
+func (s *scan) addFinding(sp Span) bool {
 	if sp.Confidence < s.d.least {
 		return false
 	}
@@ -303,12 +309,13 @@ func (s *scan) add(sp Span) bool {
 		s.spans = s.spans[:len(s.spans)-1]
 	}
 	s.spans = append(s.spans, sp)
-	s.at, s.free = max(s.at, sp.End), sp.End
+	s.at = max(s.at, sp.End)
+	s.free = sp.End
 	return true
 }
 
-// before returns up to n bytes of the line before i.
-func (s *scan) before(i, n int) string {
+// readTextBefore returns up to n bytes of the line before i.
+func (s *scan) readTextBefore(i, n int) string {
 	part := s.text[max(0, i-n):i]
 	if nl := strings.LastIndexByte(part, '\n'); nl >= 0 {
 		part = part[nl+1:]
@@ -316,8 +323,8 @@ func (s *scan) before(i, n int) string {
 	return part
 }
 
-// after returns up to n bytes of the line from i on.
-func (s *scan) after(i, n int) string {
+// readTextAfter returns up to n bytes of the line from i on.
+func (s *scan) readTextAfter(i, n int) string {
 	part := s.text[i:min(len(s.text), i+n)]
 	if nl := strings.IndexByte(part, '\n'); nl >= 0 {
 		part = part[:nl]
@@ -325,8 +332,8 @@ func (s *scan) after(i, n int) string {
 	return part
 }
 
-// closed reports whether nothing that belongs to a name or number goes on at i.
-func (s *scan) closed(i int) bool {
+// isTokenEnd reports whether nothing that belongs to a name or number goes on at i.
+func (s *scan) isTokenEnd(i int) bool {
 	if i >= len(s.text) {
 		return true
 	}
@@ -337,8 +344,8 @@ func (s *scan) closed(i int) bool {
 	return c != '-' || i+1 >= len(s.text) || !isAlnum(s.text[i+1])
 }
 
-// begins reports whether nothing that belongs to a name or number stands before i.
-func (s *scan) begins(i int) bool {
+// isTokenStart reports whether nothing that belongs to a name or number stands before i.
+func (s *scan) isTokenStart(i int) bool {
 	if i == 0 {
 		return true
 	}
@@ -357,10 +364,11 @@ func anyOf(part string, accept func(word string) bool) bool {
 			i++
 			continue
 		}
-		n, start := 0, i
+		n := 0
+		start := i
 		for i < len(part) && isWordByte(part[i]) {
 			if n < len(buf) {
-				buf[n] = lower(part[i])
+				buf[n] = lowerByte(part[i])
 				n++
 			}
 			i++
@@ -374,7 +382,7 @@ func anyOf(part string, accept func(word string) bool) bool {
 
 func isWordByte(c byte) bool { return isLetter(c) || c >= utf8.RuneSelf }
 
-func lower(c byte) byte {
+func lowerByte(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		return c + 'a' - 'A'
 	}

@@ -22,7 +22,7 @@ type group struct {
 	sep        byte // before the group; 0 for none; a run of separators has its last but blank one
 }
 
-func (g group) len() int { return g.end - g.start }
+func (g group) measureGroup() int { return g.end - g.start }
 
 // readRun reads groups of digits with one or two separators between them.
 func readRun(text string, i int) (r run) {
@@ -39,13 +39,14 @@ func readRun(text string, i int) (r run) {
 		for i < len(text) && isDigit(text[i]) {
 			i++
 		}
-		if g.end = i; g.len() == 0 {
+		g.end = i
+		if g.measureGroup() == 0 {
 			return r
 		}
 		r.groups[r.n] = g
 		r.n++
 		sep = 0
-		for k := 0; k < 3 && i < len(text) && separates(text[i]) && (k == 0 || text[i] != ' ' || text[i-1] != ' '); k++ {
+		for k := 0; k < 3 && i < len(text) && isSeparator(text[i]) && (k == 0 || text[i] != ' ' || text[i-1] != ' '); k++ {
 			if sep == 0 || sep == ' ' {
 				sep = text[i]
 			}
@@ -58,46 +59,47 @@ func readRun(text string, i int) (r run) {
 	return r
 }
 
-func separates(c byte) bool {
+func isSeparator(c byte) bool {
 	return c == ' ' || c == '-' || c == '.' || c == '/' || c == '(' || c == ')'
 }
 
-// digits tries what is made of groups of digits.
-func (s *scan) digits(i int) bool {
-	if !s.begins(i) {
+// tryDigits tries what is made of groups of digits.
+func (s *scan) tryDigits(i int) bool {
+	if !s.isTokenStart(i) {
 		return false
 	}
 	r := readRun(s.text, i)
 	if r.n == 0 {
 		return false
 	}
-	return s.card(&r) || s.brokenCard(&r) || s.ssn(&r) || s.phone(&r)
+	return s.tryPaymentCard(&r) || s.brokenCard(&r) || s.trySocialSecurity(&r) || s.tryPhone(&r)
 }
 
-// card tries the groups from the first on, all with one separator, as a payment card.
-func (s *scan) card(r *run) bool {
+// tryPaymentCard tries the groups from the first on, all with one separator, as a payment card.
+func (s *scan) tryPaymentCard(r *run) bool {
 	total := 0
 	for k := range r.n {
 		g := r.groups[k]
 		if k > 0 && (g.sep != ' ' && g.sep != '-' && g.sep != '.' || k > 1 && g.sep != r.groups[1].sep || g.start != r.groups[k-1].end+1) {
 			return false
 		}
-		if total += g.len(); total > 19 {
+		total += g.measureGroup()
+		if total > 19 {
 			return false
 		}
-		if total < 12 || k > 0 && !cardGroups(r, k) || !s.closed(g.end) {
+		if total < 12 || k > 0 && !cardGroups(r, k) || !s.isTokenEnd(g.end) {
 			continue
 		}
 		number := make([]byte, 0, 19)
 		for _, part := range r.groups[:k+1] {
 			number = append(number, s.text[part.start:part.end]...)
 		}
-		if !luhn(number) {
+		if !isLuhnValid(number) {
 			continue
 		}
 		confidence := 0.0
-		words := anyIs(s.before(r.start, 60), language.Card)
-		switch known := issued(string(number)); {
+		words := anyIs(s.readTextBefore(r.start, 60), language.Card)
+		switch known := isIssuedNumber(string(number)); {
 		case known && (k > 0 || words):
 			confidence = 0.99
 		case known && total >= 14:
@@ -106,7 +108,7 @@ func (s *scan) card(r *run) bool {
 			confidence = 0.7
 		}
 		if confidence > 0 && s.text[r.start] != '(' && s.text[r.start] != '+' {
-			return s.add(Span{Start: r.start, End: g.end, Type: Card, Confidence: confidence, Rule: "luhn"})
+			return s.addFinding(Span{Start: r.start, End: g.end, Type: Card, Confidence: confidence, Rule: "luhn"})
 		}
 	}
 	return false
@@ -115,28 +117,30 @@ func (s *scan) card(r *run) bool {
 // cardGroups reports whether the first k+1 groups are as cards are printed: 4-4-4-4,
 // 4-6-5, 4-6-4 or 4-4-4-4-3.
 func cardGroups(r *run, k int) bool {
-	if r.groups[0].len() != 4 {
+	if r.groups[0].measureGroup() != 4 {
 		return false
 	}
-	if k == 2 && r.groups[1].len() == 6 {
-		return r.groups[2].len() == 4 || r.groups[2].len() == 5
+	if k == 2 && r.groups[1].measureGroup() == 6 {
+		return r.groups[2].measureGroup() == 4 || r.groups[2].measureGroup() == 5
 	}
 	for i := 1; i < k; i++ {
-		if r.groups[i].len() != 4 {
+		if r.groups[i].measureGroup() != 4 {
 			return false
 		}
 	}
 	return k >= 3
 }
 
-// luhn checks the last digit (ISO/IEC 7812-1).
-func luhn(number []byte) bool {
-	sum, zero := 0, true
+// isLuhnValid checks the last digit (ISO/IEC 7812-1).
+func isLuhnValid(number []byte) bool {
+	sum := 0
+	zero := true
 	for i := range number {
 		d := int(number[len(number)-1-i] - '0')
 		zero = zero && d == 0
 		if i%2 == 1 {
-			if d *= 2; d > 9 {
+			d *= 2
+			if d > 9 {
 				d -= 9
 			}
 		}
@@ -145,9 +149,11 @@ func luhn(number []byte) bool {
 	return sum%10 == 0 && !zero
 }
 
-// issued reports whether a payment network gives out numbers of this prefix and length.
-func issued(n string) bool {
-	p2, p3, p4 := atoi(n[:2]), atoi(n[:3]), atoi(n[:4])
+// isIssuedNumber reports whether a payment network gives out numbers of this prefix and length.
+func isIssuedNumber(n string) bool {
+	p2 := parseDigits(n[:2])
+	p3 := parseDigits(n[:3])
+	p4 := parseDigits(n[:4])
 	switch l := len(n); {
 	case n[0] == '4':
 		return l == 13 || l == 16 || l == 19
@@ -171,68 +177,72 @@ func issued(n string) bool {
 	return false
 }
 
-func atoi(s string) (n int) {
+func parseDigits(s string) (n int) {
 	for i := range len(s) {
 		n = 10*n + int(s[i]-'0')
 	}
 	return n
 }
 
-// ssn tries 3-2-4 digits; nine digits in one need words beside them.
-func (s *scan) ssn(r *run) bool {
+// trySocialSecurity tries 3-2-4 digits; nine digits in one need words beside them.
+func (s *scan) trySocialSecurity(r *run) bool {
 	var number string
 	var end int
 	confidence := 0.0
 	g := r.groups
-	words := func() bool { return anyOf(s.before(r.start, 48), ssnWord) }
+	words := func() bool { return anyOf(s.readTextBefore(r.start, 48), ssnWord) }
 	switch {
-	case r.n >= 3 && g[0].len() == 3 && g[1].len() == 2 && g[2].len() == 4 && g[1].sep == g[2].sep &&
+	case r.n >= 3 && g[0].measureGroup() == 3 && g[1].measureGroup() == 2 && g[2].measureGroup() == 4 && g[1].sep == g[2].sep &&
 		g[1].start == g[0].end+1 && g[2].start == g[1].end+1 && (g[1].sep == '-' || g[1].sep == ' '):
-		number, end = s.text[g[0].start:g[0].end]+s.text[g[1].start:g[1].end]+s.text[g[2].start:g[2].end], g[2].end
+		number = s.text[g[0].start:g[0].end] + s.text[g[1].start:g[1].end] + s.text[g[2].start:g[2].end]
+		end = g[2].end
 		if g[1].sep == '-' {
 			confidence = 0.85
 		}
 		if words() {
 			confidence = 0.98
 		}
-	case g[0].len() == 9 && words():
-		number, end, confidence = s.text[g[0].start:g[0].end], g[0].end, 0.8
+	case g[0].measureGroup() == 9 && words():
+		number = s.text[g[0].start:g[0].end]
+		end = g[0].end
+		confidence = 0.8
 	}
-	if confidence == 0 || s.text[r.start] == '(' || s.text[r.start] == '+' || !s.closed(end) {
+	if confidence == 0 || s.text[r.start] == '(' || s.text[r.start] == '+' || !s.isTokenEnd(end) {
 		return false
 	}
 	// Areas 000, 666 and 900–999, group 00 and serial 0000 are never given out.
 	if number[:3] == "000" || number[:3] == "666" || number[0] == '9' || number[3:5] == "00" || number[5:] == "0000" {
 		return false
 	}
-	return s.add(Span{Start: r.start, End: end, Type: SSN, Confidence: confidence, Rule: "ssn"})
+	return s.addFinding(Span{Start: r.start, End: end, Type: SSN, Confidence: confidence, Rule: "ssn"})
 }
 
 func ssnWord(w string) bool {
 	return w == "ssn" || w == "ssns" || w == "social" || w == "itin" || w == "tin"
 }
 
-// ip4 tries four numbers with dots between them.
-func (s *scan) ip4(i int) bool {
-	end, dots := i, 0
+// tryIPv4Address tries four numbers with dots between them.
+func (s *scan) tryIPv4Address(i int) bool {
+	end := i
+	dots := 0
 	for end < len(s.text) && end-i <= 15 && (isDigit(s.text[end]) || s.text[end] == '.' && end+1 < len(s.text) && isDigit(s.text[end+1])) {
 		if s.text[end] == '.' {
 			dots++
 		}
 		end++
 	}
-	if dots != 3 || !s.closed(end) || i > 0 && s.text[i-1] == '.' {
+	if dots != 3 || !s.isTokenEnd(end) || i > 0 && s.text[i-1] == '.' {
 		return false
 	}
 	addr, err := netip.ParseAddr(s.text[i:end])
-	if err != nil || local(addr) {
+	if err != nil || isLocalAddress(addr) {
 		return false
 	}
 	confidence := 0.95
-	if anyOf(s.before(i, 16), versionWord) {
+	if anyOf(s.readTextBefore(i, 16), versionWord) {
 		confidence = 0.2
 	}
-	return s.add(Span{Start: i, End: end, Type: IP, Confidence: confidence, Rule: "ipv4"})
+	return s.addFinding(Span{Start: i, End: end, Type: IP, Confidence: confidence, Rule: "ipv4"})
 }
 
 func versionWord(w string) bool {
@@ -243,21 +253,25 @@ func versionWord(w string) bool {
 	return false
 }
 
-// local reports whether an address is the host's own or none.
-func local(a netip.Addr) bool { return a.IsLoopback() || a.IsUnspecified() }
+// isLocalAddress reports whether an address is the host's own or none.
+func isLocalAddress(a netip.Addr) bool { return a.IsLoopback() || a.IsUnspecified() }
 
-// ip6 tries groups of hex digits with colons between them.
-func (s *scan) ip6(i int) bool {
-	end, colons, pairs, numerals := i, 0, 0, 0
+// tryIPv6Address tries groups of hex digits with colons between them.
+func (s *scan) tryIPv6Address(i int) bool {
+	end := i
+	colons := 0
+	pairs := 0
+	numerals := 0
 	for end < len(s.text) && end-i < 46 {
 		c := s.text[end]
 		if c == ':' {
-			if colons++; end+1 < len(s.text) && s.text[end+1] == ':' {
+			colons++
+			if end+1 < len(s.text) && s.text[end+1] == ':' {
 				pairs++
 			}
 		} else if isDigit(c) {
 			numerals++
-		} else if l := lower(c); (l < 'a' || l > 'f') && (c != '.' || colons < 2) {
+		} else if l := lowerByte(c); (l < 'a' || l > 'f') && (c != '.' || colons < 2) {
 			break
 		}
 		end++
@@ -273,18 +287,18 @@ func (s *scan) ip6(i int) bool {
 		colons--
 	}
 	// Names of modules look like it, too: dead::beef.
-	if pairs > 1 || pairs == 0 && colons < 7 || pairs > 0 && numerals < 2 && colons < 4 || !s.closed(end) || !s.begins(i) {
+	if pairs > 1 || pairs == 0 && colons < 7 || pairs > 0 && numerals < 2 && colons < 4 || !s.isTokenEnd(end) || !s.isTokenStart(i) {
 		return false
 	}
 	addr, err := netip.ParseAddr(s.text[i:end])
-	if err != nil || local(addr) {
+	if err != nil || isLocalAddress(addr) {
 		return false
 	}
-	return s.add(Span{Start: i, End: end, Type: IP, Confidence: 0.95, Rule: "ipv6"})
+	return s.addFinding(Span{Start: i, End: end, Type: IP, Confidence: 0.95, Rule: "ipv6"})
 }
 
-// iban tries two letters, two digits and the account, whole or in groups of four.
-func (s *scan) iban(i int) bool {
+// tryBankAccount tries two letters, two digits and the account, whole or in groups of four.
+func (s *scan) tryBankAccount(i int) bool {
 	t := s.text
 	if i+14 > len(t) || !isLetter(t[i+1]) || !isDigit(t[i+2]) || !isDigit(t[i+3]) {
 		return false
@@ -298,7 +312,7 @@ func (s *scan) iban(i int) bool {
 	for k := i; k < len(t) && len(number) < want; k++ {
 		switch c := t[k]; {
 		case isAlnum(c):
-			number = append(number, upper(c))
+			number = append(number, upperByte(c))
 			end = k + 1
 		case (c == ' ' || c == '-' || c == '.' || c == '\n') && len(number)%4 == 0 && k+1 < len(t) && isAlnum(t[k+1]):
 		case c == '\r' && k+1 < len(t) && t[k+1] == '\n':
@@ -306,22 +320,22 @@ func (s *scan) iban(i int) bool {
 			k = len(t)
 		}
 	}
-	if len(number) != want || !s.closed(end) || mod97(number) != 1 {
+	if len(number) != want || !s.isTokenEnd(end) || computeRemainder(number) != 1 {
 		return false
 	}
-	return s.add(Span{Start: i, End: end, Type: IBAN, Confidence: 0.99, Rule: "mod97"})
+	return s.addFinding(Span{Start: i, End: end, Type: IBAN, Confidence: 0.99, Rule: "mod97"})
 }
 
-func upper(c byte) byte {
+func upperByte(c byte) byte {
 	if c >= 'a' && c <= 'z' {
 		return c - ('a' - 'A')
 	}
 	return c
 }
 
-// mod97 is the remainder of ISO 7064 over the number with its first four characters
+// computeRemainder is the remainder of ISO 7064 over the number with its first four characters
 // behind the rest.
-func mod97(number []byte) int {
+func computeRemainder(number []byte) int {
 	m := 0
 	for i := range number {
 		c := number[(i+4)%len(number)]
@@ -341,9 +355,9 @@ const ibanLengths = "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28
 	"SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30"
 
 func ibanLength(country string) int {
-	at := strings.Index(ibanLengths, string([]byte{upper(country[0]), upper(country[1])}))
+	at := strings.Index(ibanLengths, string([]byte{upperByte(country[0]), upperByte(country[1])}))
 	if at < 0 || at%5 != 0 {
 		return 0
 	}
-	return atoi(ibanLengths[at+2 : at+4])
+	return parseDigits(ibanLengths[at+2 : at+4])
 }

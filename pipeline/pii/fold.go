@@ -11,11 +11,11 @@ import (
 // bytes further on in the original.
 type shift struct{ at, by int }
 
-// fold returns the text with typographic forms in plain ones: wide spaces as blanks,
+// foldText returns the text with typographic forms in plain ones: wide spaces as blanks,
 // hyphens as '-', fullwidth letters and Arabic digits as ASCII, without characters that show
 // nothing; and what to add to its places for those of the original. A text without any is
 // returned as it is.
-func fold(text string) (plain string, shifts []shift) {
+func foldText(text string) (plain string, shifts []shift) {
 	i := language.CountASCII(text)
 	if i == len(text) {
 		return text, nil
@@ -56,9 +56,9 @@ func fold(text string) (plain string, shifts []shift) {
 	return string(append(out, text[kept:]...)), shifts
 }
 
-// original returns where a place of a folded text is in the original: behind what was
+// findOriginalPlace returns where a place of a folded text is in the original: behind what was
 // left out before it.
-func original(shifts []shift, at int) int {
+func findOriginalPlace(shifts []shift, at int) int {
 	next, _ := slices.BinarySearchFunc(shifts, at, func(s shift, at int) int {
 		if s.at <= at {
 			return -1

@@ -23,7 +23,7 @@ func TestWhatShowsNothingHidesNothing(t *testing.T) {
 			t.Errorf("%U hides a card: %v", r, spans)
 		}
 	}
-	if plain, shifts := fold("a\r\nb\tc\n"); plain != "a\r\nb\tc\n" || len(shifts) != 0 {
+	if plain, shifts := foldText("a\r\nb\tc\n"); plain != "a\r\nb\tc\n" || len(shifts) != 0 {
 		t.Errorf("line ends became %q", plain)
 	}
 	text := "mail maria@exa\x01mple.com, key AKIA\x00IOSFODNN7EXAMPLQ\n"
@@ -40,11 +40,11 @@ func TestWhatShowsNothingHidesNothing(t *testing.T) {
 func TestFoldReadsPastEscapes(t *testing.T) {
 	t.Parallel()
 	text := "a\x1b[31mb\x1b[0m \x1b]8;;mailto:x@y.org\x1b\\me"
-	plain, shifts := fold(text)
+	plain, shifts := foldText(text)
 	if want := "ab  mailto:x@y.org me"; plain != want || plain != language.Shown(text) {
 		t.Errorf("%q, want %q", plain, want)
 	}
-	if at := original(shifts, len("ab")-1); text[at] != 'b' {
+	if at := findOriginalPlace(shifts, len("ab")-1); text[at] != 'b' {
 		t.Errorf("b stands at %d", at)
 	}
 }

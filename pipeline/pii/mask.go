@@ -65,22 +65,22 @@ func (p Pseudonyms) Of(tenant string) Mask {
 	if len(p.key) == 0 {
 		return Mark
 	}
-	own := mac(p.key, "satchel pseudonyms", tenant)
+	own := computeMAC(p.key, "satchel pseudonyms", tenant)
 	return func(t Type, text string) string {
-		sum := mac(own, string(t), normal(t, text))
+		sum := computeMAC(own, string(t), normaliseValue(t, text))
 		return "[" + string(t) + ":" + strings.ToLower(base32.StdEncoding.EncodeToString(sum)[:10]) + "]"
 	}
 }
 
-func mac(key []byte, kind, value string) []byte {
+func computeMAC(key []byte, kind, value string) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(kind + "\x00" + value)) // never fails
 	return h.Sum(nil)
 }
 
-// normal is the plain form of a value: what is written in two ways has one pseudonym.
-func normal(t Type, text string) string {
-	text, _ = fold(text)
+// normaliseValue is the plain form of a value: what is written in two ways has one pseudonym.
+func normaliseValue(t Type, text string) string {
+	text, _ = foldText(text)
 	switch t {
 	case Email:
 		text = strings.NewReplacer("%40", "@", "&#64;", "@", "&#x40;", "@", "&commat;", "@").Replace(text)

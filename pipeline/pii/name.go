@@ -8,20 +8,22 @@ import (
 	"satchel/pipeline/language"
 )
 
-// honorific tries "Dr. Ada Lovelace" and "my name is Ada Lovelace" at the word [i, end).
-func (s *scan) honorific(i, end int) bool {
-	if !s.d.person || end-i > len("professor") || strings.IndexByte("mdpsn", lower(s.text[i])) < 0 {
+// tryHonorific tries "Dr. Ada Lovelace" and "my name is Ada Lovelace" at the word [i, end).
+func (s *scan) tryHonorific(i, end int) bool {
+	if !s.d.person || end-i > len("professor") || strings.IndexByte("mdpsn", lowerByte(s.text[i])) < 0 {
 		return false
 	}
 	t := s.text
 	confidence := 0.0
 	switch w := t[i:end]; {
 	case end < len(t) && t[end] == '.' && foldAny(w, "mr", "mrs", "ms", "dr", "prof"):
-		end, confidence = end+1, 0.8
+		end = end + 1
+		confidence = 0.8
 	case roleOf(w)&language.Honorific != 0:
 		confidence = 0.6
 	case foldAny(w, "name") && strings.HasPrefix(t[end:], " is ") && foldSuffix(t[:i], "my "):
-		end, confidence = end+3, 0.8
+		end = end + 3
+		confidence = 0.8
 	default:
 		return false
 	}
@@ -29,16 +31,16 @@ func (s *scan) honorific(i, end int) bool {
 		return false
 	}
 	first := end + 1
-	last := capitalised(t, first)
-	return last > first && s.add(Span{Start: first, End: last, Type: Person, Confidence: confidence, Rule: "honorific"})
+	last := findCapitalisedEnd(t, first)
+	return last > first && s.addFinding(Span{Start: first, End: last, Type: Person, Confidence: confidence, Rule: "honorific"})
 }
 
 func foldSuffix(t, suffix string) bool {
 	return len(t) >= len(suffix) && foldAny(t[len(t)-len(suffix):], suffix)
 }
 
-// capitalised returns the end of up to three capitalised words at i; i when there is none.
-func capitalised(t string, i int) int {
+// findCapitalisedEnd returns the end of up to three capitalised words at i; i when there is none.
+func findCapitalisedEnd(t string, i int) int {
 	end := i
 	for n, at := 0, i; n < 3; n++ {
 		first, _ := utf8.DecodeRuneInString(t[at:])

@@ -29,7 +29,8 @@ const isPlace = 3
 // ranksOf looks a word up.
 func ranksOf(word string) ranks {
 	h := hashName(word) >> 6
-	low, high := 0, len(nameFile)/4
+	low := 0
+	high := len(nameFile) / 4
 	for low < high {
 		mid := int(uint(low+high) >> 1)
 		entry := uint32(nameFile[4*mid]) | uint32(nameFile[4*mid+1])<<8 | uint32(nameFile[4*mid+2])<<16 | uint32(nameFile[4*mid+3])<<24
@@ -56,7 +57,8 @@ func NameWords(words []string) int {
 		first, _ := utf8.DecodeRuneInString(words[at])
 		return rank(r) >= 2 && r.word != isPlace && (r.word == 0 || unicode.IsUpper(first))
 	}
-	given, last := func(r ranks) uint8 { return r.first }, func(r ranks) uint8 { return r.last }
+	given := func(r ranks) uint8 { return r.first }
+	last := func(r ranks) uint8 { return r.last }
 	n := 0
 	if len(words) > 1 && roleOf(words[0])&title != 0 {
 		n = 1
@@ -82,7 +84,7 @@ func hashName(word string) uint32 {
 			}
 			break
 		}
-		add(lower(word[i]))
+		add(lowerByte(word[i]))
 	}
 	return h ^ h>>15
 }
@@ -99,8 +101,8 @@ func plainWord(word string) string {
 	}, norm.NFD.String(spelled.Replace(strings.ToLower(word))))
 }
 
-// surname reports whether an unknown word ends as surnames do.
-func surname(word string) bool {
+// isSurname reports whether an unknown word ends as surnames do.
+func isSurname(word string) bool {
 	if len(word) < 6 {
 		return false
 	}

@@ -37,25 +37,25 @@ const (
 // the whole content; so do paths that go over the content again and again. A path into a field that is
 // hidden apart from the content leaves the content alone.
 func Redact(c schemas.Content, paths []string, mask Mask) schemas.Content {
-	shown, _ := redact(c, paths, mask)
+	shown, _ := redactPaths(c, paths, mask)
 	return shown
 }
 
-// redact is Redact, and reports whether the paths took the steps that they may take.
-func redact(c schemas.Content, paths []string, mask Mask) (shown schemas.Content, ok bool) {
+// redactPaths is Redact, and reports whether the paths took the steps that they may take.
+func redactPaths(c schemas.Content, paths []string, mask Mask) (shown schemas.Content, ok bool) {
 	tree := newContentTree(c, mask)
 	for i, path := range paths {
 		if slices.Contains(paths[:i], path) {
 			continue
 		}
-		if tree.remove(path) != met {
+		if tree.removePath(path) != met {
 			return schemas.TextContent(mask(Field, c.Text())), tree.steps >= 0
 		}
 	}
 	if !tree.parsed {
 		return c, true
 	}
-	raw, err := encode(tree.value)
+	raw, err := encodeTree(tree.value)
 	if err != nil {
 		return schemas.TextContent(mask(Field, c.Text())), true
 	}
@@ -75,7 +75,7 @@ func MissedFlag(c schemas.Content, paths []string) int {
 		if slices.Contains(paths[:i], path) || tree.steps < 0 {
 			continue
 		}
-		if found := tree.remove(path); found == missed || found == doubtful {
+		if found := tree.removePath(path); found == missed || found == doubtful {
 			return i
 		}
 	}
@@ -111,7 +111,7 @@ func newContentTree(c schemas.Content, mask Mask) *contentTree {
 	return &contentTree{content: c, mask: mask, steps: freeSteps + stepsOfByte*len(c.Raw())}
 }
 
-func (t *contentTree) remove(path string) outcome {
+func (t *contentTree) removePath(path string) outcome {
 	steps, err := parsePath(path)
 	switch {
 	case err != nil || len(steps) == 0 || steps[0].kind != stepMember:
@@ -124,11 +124,12 @@ func (t *contentTree) remove(path string) outcome {
 		return missed
 	}
 	if !t.parsed {
-		if t.value, t.parsed = decodeJSON(t.content.Raw()); !t.parsed {
+		t.value, t.parsed = decodeJSON(t.content.Raw())
+		if !t.parsed {
 			return closed
 		}
 	}
-	value, found := t.hide(t.value, steps[1:])
+	value, found := t.hideValue(t.value, steps[1:])
 	t.value = value
 	if t.steps < 0 {
 		return closed
@@ -154,16 +155,18 @@ func decodeJSON(raw json.RawMessage) (any, bool) {
 	return v, err == nil
 }
 
-// hide replaces what steps name by its mask. It is met when a value was hidden, or when
+// hideValue replaces what steps name by its mask. It is met when a value was hidden, or when
 // nothing can stand there: in a null or an empty list. It is closed when there are no steps left.
-func (t *contentTree) hide(v any, steps []step) (any, outcome) {
-	if t.steps--; t.steps < 0 {
+func (t *contentTree) hideValue(v any, steps []step) (any, outcome) {
+	t.steps--
+	if t.steps < 0 {
 		return v, closed
 	}
 	if len(steps) == 0 {
 		return maskValue(v, t.mask), met
 	}
-	head, rest := steps[0], steps[1:]
+	head := steps[0]
+	rest := steps[1:]
 	switch x := v.(type) {
 	case map[string]any:
 		return t.hideMember(x, head, rest)
@@ -173,7 +176,7 @@ func (t *contentTree) hide(v any, steps []step) (any, outcome) {
 				return x, missed
 			}
 			var found outcome
-			x[head.index], found = t.hide(x[head.index], rest)
+			x[head.index], found = t.hideValue(x[head.index], rest)
 			return x, found
 		}
 		if head.kind == stepMember { // that member of each element
@@ -185,8 +188,8 @@ func (t *contentTree) hide(v any, steps []step) (any, outcome) {
 		}
 		for i := range x {
 			var one outcome
-			x[i], one = t.hide(x[i], rest)
-			found = both(found, one)
+			x[i], one = t.hideValue(x[i], rest)
+			found = mergeOutcomes(found, one)
 		}
 		return x, found
 	case nil:
@@ -200,10 +203,10 @@ func (t *contentTree) hideMember(x map[string]any, head step, rest []step) (any,
 	case stepMember:
 		child, ok := x[head.name]
 		if !ok {
-			return x, t.absent(x, head.name)
+			return x, t.judgeAbsence(x, head.name)
 		}
 		var found outcome
-		x[head.name], found = t.hide(child, rest)
+		x[head.name], found = t.hideValue(child, rest)
 		return x, found
 	case stepEvery:
 		found := missed
@@ -212,28 +215,29 @@ func (t *contentTree) hideMember(x map[string]any, head step, rest []step) (any,
 		}
 		for name, child := range x {
 			var one outcome
-			x[name], one = t.hide(child, rest)
-			found = both(found, one)
+			x[name], one = t.hideValue(child, rest)
+			found = mergeOutcomes(found, one)
 		}
 		return x, found
 	}
 	return maskValue(x, t.mask), met // an index into an object
 }
 
-// both is the outcome of two branches of a path: one of several elements may lack the
+// mergeOutcomes is the outcome of two branches of a path: one of several elements may lack the
 // member, but a doubt about one is a doubt about all.
-func both(a, b outcome) outcome {
+func mergeOutcomes(a, b outcome) outcome {
 	if a == doubtful || b == doubtful {
 		return doubtful
 	}
 	return min(a, b)
 }
 
-// absent is the outcome of a member that an object lacks.
-func (t *contentTree) absent(x map[string]any, name string) outcome {
+// judgeAbsence is the outcome of a member that an object lacks.
+func (t *contentTree) judgeAbsence(x map[string]any, name string) outcome {
 	want := foldName(name)
 	for other := range x {
-		if t.steps -= len(other); t.steps < 0 {
+		t.steps -= len(other)
+		if t.steps < 0 {
 			return closed
 		}
 		if rest, ok := strings.CutPrefix(foldName(other), want); ok && (rest == "" || rest[0] == '.') {
@@ -245,7 +249,7 @@ func (t *contentTree) absent(x map[string]any, name string) outcome {
 
 // foldName is the form in which names that look alike are equal.
 func foldName(name string) string {
-	plain, _ := fold(norm.NFKC.String(name))
+	plain, _ := foldText(norm.NFKC.String(name))
 	return cases.Fold().String(plain)
 }
 

@@ -50,12 +50,12 @@ type nameRun struct {
 	score    float64
 }
 
-// persons returns spans of names between others, which are in order.
-func persons(text string, others []Span) []Span {
+// findPersons returns spans of names between others, which are in order.
+func findPersons(text string, others []Span) []Span {
 	n := naming{text: text, known: map[string]bool{}, tokens: make([]token, 0, len(text)/bytesOfWord)}
-	n.read(others)
+	n.splitWords(others)
 	for i := 0; i < len(n.tokens); {
-		r := n.run(i)
+		r := n.readNameRun(i)
 		if r.to == i {
 			i++
 			continue
@@ -63,7 +63,7 @@ func persons(text string, others []Span) []Span {
 		n.runs = append(n.runs, r)
 		i = r.to
 	}
-	n.listed()
+	n.raiseListedNames()
 	var out []Span
 	for _, r := range n.runs {
 		if r.score >= leastName {
@@ -76,12 +76,16 @@ func persons(text string, others []Span) []Span {
 // bytesOfWord is about how many bytes a word of a text has, and what parts it from the next.
 const bytesOfWord = 5
 
-// read cuts the text into words.
-func (n *naming) read(others []Span) {
-	t, other, capitals, words := n.text, 0, 0, 0
+// splitWords cuts the text into words.
+func (n *naming) splitWords(others []Span) {
+	t := n.text
+	other := 0
+	capitals := 0
+	words := 0
 	first := true
 	for i := 0; i < len(t); {
-		r, size := rune(t[i]), 1
+		r := rune(t[i])
+		size := 1
 		if t[i] >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(t[i:])
 		}
@@ -93,7 +97,8 @@ func (n *naming) read(others []Span) {
 			continue
 		}
 		tok := token{start: i, first: first, digits: isDigit(t[i])}
-		upper, letters := 0, 0
+		upper := 0
+		letters := 0
 		for i < len(t) {
 			r, size = utf8.DecodeRuneInString(t[i:])
 			if unicode.IsUpper(r) {
@@ -113,13 +118,16 @@ func (n *naming) read(others []Span) {
 			tok.owner = (r == '\'' || r == '’') && ownerAt(t, i+size)
 			break
 		}
-		tok.end, tok.shout = i, letters > 1 && upper == letters
+		tok.end = i
+		tok.shout = letters > 1 && upper == letters
 		for other < len(others) && others[other].End <= tok.start {
 			other++
 		}
 		tok.taken = other < len(others) && others[other].Start < tok.end
-		if tok.taken = tok.taken || isMark(t, tok.start, tok.end); tok.taken {
-			tok.looked, tok.digits = true, false // nothing is guessed from what is masked, or was before
+		tok.taken = tok.taken || isMark(t, tok.start, tok.end)
+		if tok.taken {
+			tok.looked = true
+			tok.digits = false // nothing is guessed from what is masked, or was before
 		} else if !tok.digits {
 			words++
 		}
@@ -147,22 +155,22 @@ const leastSmall = 4
 
 // ownerAt reports whether the s of a possessive stands at i, and the word ends behind it.
 func ownerAt(t string, i int) bool {
-	if i >= len(t) || lower(t[i]) != 's' {
+	if i >= len(t) || lowerByte(t[i]) != 's' {
 		return false
 	}
 	r, _ := utf8.DecodeRuneInString(t[i+1:])
 	return i+1 == len(t) || !unicode.IsLetter(r)
 }
 
-func (n *naming) word(i int) string {
+func (n *naming) findWord(i int) string {
 	if i < 0 || i >= len(n.tokens) {
 		return ""
 	}
 	return n.text[n.tokens[i].start:n.tokens[i].end]
 }
 
-// look returns the word i with what it is known as.
-func (n *naming) look(i int) *token {
+// lookUpWord returns the word i with what it is known as.
+func (n *naming) lookUpWord(i int) *token {
 	if i < 0 || i >= len(n.tokens) {
 		return &nobody
 	}
@@ -180,8 +188,8 @@ func (n *naming) look(i int) *token {
 // nobody is the word before the first and behind the last.
 var nobody = token{looked: true}
 
-// gap is what stands between the words i-1 and i.
-func (n *naming) gap(i int) string {
+// readWordGap is what stands between the words i-1 and i.
+func (n *naming) readWordGap(i int) string {
 	if i <= 0 || i >= len(n.tokens) {
 		return "\n"
 	}
@@ -192,57 +200,58 @@ func (n *naming) gap(i int) string {
 	return n.text[start:n.tokens[i].start]
 }
 
-// begins reports whether a name can begin with the word i.
-func (n *naming) begins(i int) bool {
+// canBeginName reports whether a name can begin with the word i.
+func (n *naming) canBeginName(i int) bool {
 	t := &n.tokens[i]
 	if t.taken || t.digits || t.end-t.start < 2 || t.start > 0 && strings.IndexByte("@_.#$/", n.text[t.start-1]) >= 0 {
 		return false
 	}
 	if n.small {
-		r := n.look(i).ranks
-		return r.word == 0 && (r.first >= 2 || r.last >= 2 || r == ranks{} && surname(n.word(i)))
+		r := n.lookUpWord(i).ranks
+		return r.word == 0 && (r.first >= 2 || r.last >= 2 || r == ranks{} && isSurname(n.findWord(i)))
 	}
 	return t.capital
 }
 
-// run returns the name that may begin at the word i; it ends there when there is none.
-func (n *naming) run(i int) nameRun {
+// readNameRun returns the name that may begin at the word i; it ends there when there is none.
+func (n *naming) readNameRun(i int) nameRun {
 	none := nameRun{from: i, to: i}
-	if !n.begins(i) {
+	if !n.canBeginName(i) {
 		return none
 	}
 	to := i + 1
 	for to < len(n.tokens) && to-i < mostNames && !n.tokens[to-1].owner {
-		next := n.extends(to)
+		next := n.countExtension(to)
 		if next == 0 {
 			break
 		}
 		to += next
 	}
 	from := i
-	for from < to-1 && n.leads(from) {
+	for from < to-1 && n.isLeadingWord(from) {
 		from++
 	}
-	if n.begins(from) && !n.organisation(from, to) {
+	if n.canBeginName(from) && !n.namesOrganisation(from, to) {
 		r := nameRun{from: from, to: to, end: n.tokens[to-1].end}
-		r.score = n.score(from, to)
-		n.degrees(&r)
+		r.score = n.scoreName(from, to)
+		n.addDegrees(&r)
 		return r
 	}
 	return nameRun{from: i, to: to, score: -1}
 }
 
-// extends returns how many words from to on go on with a name: one name or initial, or a
+// countExtension returns how many words from to on go on with a name: one name or initial, or a
 // particle with one behind it.
-func (n *naming) extends(to int) int {
-	t, gap := &n.tokens[to], n.gap(to)
-	before := n.word(to - 1)
+func (n *naming) countExtension(to int) int {
+	t := &n.tokens[to]
+	gap := n.readWordGap(to)
+	before := n.findWord(to - 1)
 	if gap != " " && !(gap == ". " && len(before) == 1) || t.taken || t.digits {
 		return 0
 	}
 	if n.small {
-		r := n.look(to).ranks
-		if r.word == 0 && (r.first > 0 || r.last > 0 || len(n.word(to)) >= 5) {
+		r := n.lookUpWord(to).ranks
+		if r.word == 0 && (r.first > 0 || r.last > 0 || len(n.findWord(to)) >= 5) {
 			return 1
 		}
 		return 0
@@ -250,35 +259,36 @@ func (n *naming) extends(to int) int {
 	if t.capital {
 		return 1
 	}
-	if to+1 < len(n.tokens) && n.tokens[to+1].capital && n.gap(to+1) == " " && n.look(to).role&language.Particle != 0 {
+	if to+1 < len(n.tokens) && n.tokens[to+1].capital && n.readWordGap(to+1) == " " && n.lookUpWord(to).role&language.Particle != 0 {
 		return 2
 	}
 	return 0
 }
 
-// leads reports whether the word i only stands before a name: a greeting, a title, a word
+// isLeadingWord reports whether the word i only stands before a name: a greeting, a title, a word
 // that begins the sentence.
-func (n *naming) leads(i int) bool {
-	t := n.look(i)
-	r, w := t.ranks, n.word(i)
-	return t.role&(title|calendar) != 0 || len(w) == 1 && n.gap(i+1) != ". " || r.word > 0 && r.first < 2 && r.last < 3 || r.word == 2 && t.first && r.first < 3
+func (n *naming) isLeadingWord(i int) bool {
+	t := n.lookUpWord(i)
+	r := t.ranks
+	w := n.findWord(i)
+	return t.role&(title|calendar) != 0 || len(w) == 1 && n.readWordGap(i+1) != ". " || r.word > 0 && r.first < 2 && r.last < 3 || r.word == 2 && t.first && r.first < 3
 }
 
-// organisation reports whether a word of [from, to) or behind it says that it names a
+// namesOrganisation reports whether a word of [from, to) or behind it says that it names a
 // street, a company or a place.
-func (n *naming) organisation(from, to int) bool {
+func (n *naming) namesOrganisation(from, to int) bool {
 	for i := from + 1; i < to; i++ {
-		if n.look(i).role&language.Thing != 0 {
+		if n.lookUpWord(i).role&language.Thing != 0 {
 			return true
 		}
 	}
-	gap := n.gap(to)
-	return n.look(to).role&language.Thing != 0 && (gap == " " || gap == ", " || gap == " & ")
+	gap := n.readWordGap(to)
+	return n.lookUpWord(to).role&language.Thing != 0 && (gap == " " || gap == ", " || gap == " & ")
 }
 
-// score adds up what speaks for the words [from, to).
-func (n *naming) score(from, to int) float64 {
-	sum := n.words(from, to) + n.beside(from, to)
+// scoreName adds up what speaks for the words [from, to).
+func (n *naming) scoreName(from, to int) float64 {
+	sum := n.scoreWords(from, to) + n.scoreContext(from, to)
 	if n.small {
 		sum -= 0.3
 	}
@@ -292,11 +302,14 @@ var (
 	wordWeakness  = [...]float64{0, 0.7, 1.4, 1.3}
 )
 
-// words is what the words by themselves say.
-func (n *naming) words(from, to int) float64 {
-	sum, penalty, best := 0.0, 0.0, 0.0
+// scoreWords is what the words by themselves say.
+func (n *naming) scoreWords(from, to int) float64 {
+	sum := 0.0
+	penalty := 0.0
+	best := 0.0
 	for i := from; i < to; i++ {
-		t, w := n.look(i), n.word(i)
+		t := n.lookUpWord(i)
+		w := n.findWord(i)
 		r := t.ranks
 		switch {
 		case t.role&calendar != 0:
@@ -308,7 +321,7 @@ func (n *naming) words(from, to int) float64 {
 		s := max(firstStrength[r.first], lastStrength[r.last])
 		if r == (ranks{}) {
 			s = 0.3
-			if surname(w) {
+			if isSurname(w) {
 				s = 1.1
 			}
 		}
@@ -326,16 +339,16 @@ func (n *naming) words(from, to int) float64 {
 	if to-from == 1 {
 		return best - penalty
 	}
-	if first := n.look(from).ranks; first.first >= 2 && first.word != isPlace {
+	if first := n.lookUpWord(from).ranks; first.first >= 2 && first.word != isPlace {
 		sum += 0.7
 	}
 	return sum - 1.1*penalty
 }
 
-// beside is what stands around the words.
-func (n *naming) beside(from, to int) float64 {
-	sum := n.before(from, to-from == 1) + n.behind(to)
-	if from > 0 && n.tokens[from-1].digits && (n.gap(from) == " " || n.gap(from) == ", ") {
+// scoreContext is what stands around the words.
+func (n *naming) scoreContext(from, to int) float64 {
+	sum := n.scoreBefore(from, to-from == 1) + n.scoreBehind(to)
+	if from > 0 && n.tokens[from-1].digits && (n.readWordGap(from) == " " || n.readWordGap(from) == ", ") {
 		sum -= 1.6 // the number of a house
 	}
 	if n.tokens[from].first && to-from == 1 {
@@ -344,8 +357,9 @@ func (n *naming) beside(from, to int) float64 {
 	return sum
 }
 
-func (n *naming) before(from int, single bool) float64 {
-	gap, role := n.gap(from), n.look(from-1).role
+func (n *naming) scoreBefore(from int, single bool) float64 {
+	gap := n.readWordGap(from)
+	role := n.lookUpWord(from - 1).role
 	switch gap {
 	case " ", ". ", ", ", ": ", " \"":
 	default:
@@ -354,7 +368,7 @@ func (n *naming) before(from int, single bool) float64 {
 	switch {
 	case role&title != 0 && (gap == " " || gap == ". "):
 		return 2.5
-	case role&language.Copula != 0 && n.introduces(from-1):
+	case role&language.Copula != 0 && n.isIntroduction(from-1):
 		return 1.6
 	case role&(language.Caller|language.Relation) != 0:
 		return 0.8
@@ -366,7 +380,7 @@ func (n *naming) before(from int, single bool) float64 {
 	return 0
 }
 
-func (n *naming) behind(to int) float64 {
+func (n *naming) scoreBehind(to int) float64 {
 	last := n.tokens[to-1]
 	rest := n.text[last.end:]
 	switch {
@@ -378,43 +392,43 @@ func (n *naming) behind(to int) float64 {
 		return 0.4
 	case rest[0] == '(' || rest[0] == '_' || rest[0] == '/' || rest[0] == '.' && len(rest) > 1 && isAlnum(rest[1]):
 		return -1
-	case n.gap(to) != " ":
+	case n.readWordGap(to) != " ":
 		return 0
 	case n.tokens[to].digits:
 		return -1.6
-	case n.look(to).role&language.Deed != 0:
+	case n.lookUpWord(to).role&language.Deed != 0:
 		return 0.4
 	}
 	return 0
 }
 
-// introduces reports whether the words up to i are those by which somebody is introduced.
-func (n *naming) introduces(i int) bool {
+// isIntroduction reports whether the words up to i are those by which somebody is introduced.
+func (n *naming) isIntroduction(i int) bool {
 	switch {
-	case strings.HasPrefix(n.word(i), "I'") || foldAny(n.word(i), "i'm"):
+	case strings.HasPrefix(n.findWord(i), "I'") || foldAny(n.findWord(i), "i'm"):
 		return true
-	case foldAny(n.word(i), "am"):
-		return foldAny(n.word(i-1), "i")
+	case foldAny(n.findWord(i), "am"):
+		return foldAny(n.findWord(i-1), "i")
 	}
-	return n.look(i-1).role&language.Introduced != 0
+	return n.lookUpWord(i-1).role&language.Introduced != 0
 }
 
-// degrees takes what belongs to a name behind it: MD, Jr.
-func (n *naming) degrees(r *nameRun) {
-	for r.to < len(n.tokens) && (n.gap(r.to) == " " || n.gap(r.to) == ", ") && n.look(r.to).role&language.Degree != 0 && r.to-r.from > 1 {
+// addDegrees takes what belongs to a name behind it: MD, Jr.
+func (n *naming) addDegrees(r *nameRun) {
+	for r.to < len(n.tokens) && (n.readWordGap(r.to) == " " || n.readWordGap(r.to) == ", ") && n.lookUpWord(r.to).role&language.Degree != 0 && r.to-r.from > 1 {
 		r.end = n.tokens[r.to].end
 		r.to++
 		r.score += 0.8
 	}
 }
 
-// listed raises what stands in a list with a name, and what is a part of one that was
+// raiseListedNames raises what stands in a list with a name, and what is a part of one that was
 // found in the text.
-func (n *naming) listed() {
+func (n *naming) raiseListedNames() {
 	for _, r := range n.runs {
 		if r.score >= leastName {
 			for i := r.from; i < r.to; i++ {
-				if w := n.word(i); len(w) > 2 && n.look(i).ranks.word == 0 {
+				if w := n.findWord(i); len(w) > 2 && n.lookUpWord(i).ranks.word == 0 {
 					n.known[w] = true
 				}
 			}
@@ -426,19 +440,20 @@ func (n *naming) listed() {
 			if r.score >= leastName || r.score < 0 {
 				continue
 			}
-			if r.to-r.from == 1 && n.known[n.word(r.from)] || r.score >= leastListed && (i > 0 && n.joined(i-1, i) || i+1 < len(n.runs) && n.joined(i+1, i)) {
+			if r.to-r.from == 1 && n.known[n.findWord(r.from)] || r.score >= leastListed && (i > 0 && n.isListedWith(i-1, i) || i+1 < len(n.runs) && n.isListedWith(i+1, i)) {
 				r.score = leastName
 			}
 		}
 	}
 }
 
-// joined reports whether the run other is a name and stands in a list with the run i.
-func (n *naming) joined(other, i int) bool {
+// isListedWith reports whether the run other is a name and stands in a list with the run i.
+func (n *naming) isListedWith(other, i int) bool {
 	if n.runs[other].score < leastName {
 		return false
 	}
-	a, b := n.runs[min(other, i)], n.runs[max(other, i)]
+	a := n.runs[min(other, i)]
+	b := n.runs[max(other, i)]
 	switch between := n.text[a.end:n.tokens[b.from].start]; between {
 	case ", ", " and ", " & ", ", and ", " or ", " und ", " y ", " et ":
 		return true
@@ -446,8 +461,8 @@ func (n *naming) joined(other, i int) bool {
 	return false
 }
 
-// merge puts spans among others, in order; of two that overlap the other stays.
-func merge(others, spans []Span) []Span {
+// mergeSpans puts spans among others, in order; of two that overlap the other stays.
+func mergeSpans(others, spans []Span) []Span {
 	if len(spans) == 0 {
 		return others
 	}

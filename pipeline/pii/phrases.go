@@ -41,27 +41,29 @@ func phrasesOf(names, values []string) (p *phrases, ok bool) {
 	p = &phrases{}
 	for _, name := range names {
 		if strings.ContainsFunc(name, unicode.IsLetter) {
-			p.add(name, Person)
+			p.addPhrase(name, Person)
 		}
 	}
 	for _, value := range values {
-		p.add(value, Field)
+		p.addPhrase(value, Field)
 	}
 	if p.count > mostPhrases || p.bytes > mostPhraseBytes {
 		return nil, false
 	}
-	p.link()
+	p.linkNodes()
 	return p, true
 }
 
-// add adds a phrase. One that is there keeps its type.
-func (p *phrases) add(text string, as Type) {
-	text, _ = fold(text)
+// addPhrase adds a phrase. One that is there keeps its type.
+func (p *phrases) addPhrase(text string, as Type) {
+	text, _ = foldText(text)
 	if len(text) < 2 || p.count > mostPhrases || p.bytes > mostPhraseBytes {
 		return
 	}
 	if p.nodes == nil {
-		p.words, p.next, p.nodes = map[string]int32{}, map[uint64]int32{}, make([]phraseNode, 1, 16)
+		p.words = map[string]int32{}
+		p.next = map[uint64]int32{}
+		p.nodes = make([]phraseNode, 1, 16)
 	}
 	at := int32(0)
 	for i := 0; i < len(text); {
@@ -71,22 +73,24 @@ func (p *phrases) add(text string, as Type) {
 			word = int32(len(p.words))
 			p.words[text[i:end]] = word
 		}
-		node, known := p.next[edge(at, word)]
+		node, known := p.next[makeEdgeKey(at, word)]
 		if !known {
 			node = int32(len(p.nodes))
-			p.next[edge(at, word)] = node
+			p.next[makeEdgeKey(at, word)] = node
 			p.nodes = append(p.nodes, phraseNode{parent: at, word: word, depth: p.nodes[at].depth + 1, size: int32(end)})
 		}
-		at, i = node, end
+		at = node
+		i = end
 	}
 	if p.nodes[at].as == "" {
 		p.nodes[at].as = as
-		p.count, p.bytes = p.count+1, p.bytes+len(text)
+		p.count = p.count + 1
+		p.bytes = p.bytes + len(text)
 	}
 }
 
-// link sets where each node goes on, the shortest beginnings first.
-func (p *phrases) link() {
+// linkNodes sets where each node goes on, the shortest beginnings first.
+func (p *phrases) linkNodes() {
 	order := make([]int32, len(p.nodes))
 	for i := range order {
 		order[i] = int32(i)
@@ -95,33 +99,35 @@ func (p *phrases) link() {
 	for _, at := range order {
 		n := &p.nodes[at]
 		if n.depth > 1 {
-			n.fail = p.step(p.nodes[n.parent].fail, n.word)
+			n.fail = p.followWord(p.nodes[n.parent].fail, n.word)
 		}
-		if n.hit = p.nodes[n.fail].hit; n.as != "" {
+		n.hit = p.nodes[n.fail].hit
+		if n.as != "" {
 			n.hit = at
 		}
 	}
 }
 
-// step returns the longest beginning of a phrase that the text is in, when word follows what led to at.
-func (p *phrases) step(at, word int32) int32 {
+// followWord returns the longest beginning of a phrase that the text is in, when word follows what led to at.
+func (p *phrases) followWord(at, word int32) int32 {
 	for {
-		if next, ok := p.next[edge(at, word)]; ok || at == 0 {
+		if next, ok := p.next[makeEdgeKey(at, word)]; ok || at == 0 {
 			return next
 		}
 		at = p.nodes[at].fail
 	}
 }
 
-func edge(at, word int32) uint64 { return uint64(uint32(at))<<32 | uint64(uint32(word)) }
+func makeEdgeKey(at, word int32) uint64 { return uint64(uint32(at))<<32 | uint64(uint32(word)) }
 
-// mark adds the longest phrase that ends at each place of a folded text to spans, in order. Of two that
+// markPhrases adds the longest phrase that ends at each place of a folded text to spans, in order. Of two that
 // overlap the later one loses what the earlier one has, so that all of both is marked.
-func (p *phrases) mark(spans []Span, text string) []Span {
+func (p *phrases) markPhrases(spans []Span, text string) []Span {
 	if p == nil || len(p.nodes) == 0 {
 		return spans
 	}
-	found, at := len(spans), int32(0)
+	found := len(spans)
+	at := int32(0)
 	for i := 0; i < len(text); {
 		end := wordEnd(text, i)
 		word, known := p.words[text[i:end]]
@@ -130,7 +136,7 @@ func (p *phrases) mark(spans []Span, text string) []Span {
 			at = 0
 			continue
 		}
-		at = p.step(at, word)
+		at = p.followWord(at, word)
 		if hit := p.nodes[at].hit; hit != 0 {
 			spans = append(spans, Span{Start: end - int(p.nodes[hit].size), End: end, Type: p.nodes[hit].as, Confidence: 1, Rule: flaggedRule})
 		}
@@ -139,10 +145,13 @@ func (p *phrases) mark(spans []Span, text string) []Span {
 		return spans
 	}
 	slices.SortStableFunc(spans, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
-	kept, last := spans[:0], 0
+	kept := spans[:0]
+	last := 0
 	for _, sp := range spans {
-		if sp.Start = max(sp.Start, last); sp.Start < sp.End {
-			kept, last = append(kept, sp), sp.End
+		sp.Start = max(sp.Start, last)
+		if sp.Start < sp.End {
+			kept = append(kept, sp)
+			last = sp.End
 		}
 	}
 	return kept
@@ -161,7 +170,8 @@ func wordEnd(text string, i int) int {
 			end++
 			continue
 		}
-		r, size := rune(text[end]), 1
+		r := rune(text[end])
+		size := 1
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(text[end:])
 		}

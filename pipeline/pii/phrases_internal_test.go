@@ -24,7 +24,7 @@ func TestPhrasesMarkAllOfEach(t *testing.T) {
 		}
 		marked := make([]bool, len(text))
 		last := 0
-		for _, sp := range p.mark(nil, text) {
+		for _, sp := range p.markPhrases(nil, text) {
 			if sp.Start < last || sp.End <= sp.Start {
 				t.Fatalf("%q in %q: %+v is out of order", words, text, sp)
 			}

@@ -15,7 +15,7 @@ func roleOf(word string) language.Class {
 		return 0
 	}
 	for i := range len(word) {
-		buf[i] = lower(word[i])
+		buf[i] = lowerByte(word[i])
 	}
 	return language.Default().Classes(string(buf[:len(word)]))
 }

@@ -63,7 +63,7 @@ func (z *Sanitizer) Apply(tenant string, r *schemas.Record, paths []string, o sc
 			names = append(names, full...)
 		}
 	}
-	values, ok := z.fields(r, paths, o, mask)
+	values, ok := z.redactFields(r, paths, o, mask)
 	if !ok {
 		return false
 	}
@@ -73,14 +73,15 @@ func (z *Sanitizer) Apply(tenant string, r *schemas.Record, paths []string, o sc
 			return false
 		}
 		f := newFinder(z.detector, mask)
-		f.only, f.also = only, also
+		f.only = only
+		f.also = also
 		if o.PII == "" {
 			f.only = []Type{} // what is flagged alone
 		}
-		f.item(&r.MemoryItem)
+		f.maskItem(&r.MemoryItem)
 	}
 	if o.Summarise > 0 {
-		r.Content = schemas.TextContent(z.extract(r.Content.Text(), o.Summarise))
+		r.Content = schemas.TextContent(z.makeExtract(r.Content.Text(), o.Summarise))
 		r.Attributes = nil
 	}
 	return true
@@ -93,15 +94,15 @@ const leastValue = 4
 // mostValue is the longest: nobody repeats a longer one word for word.
 const mostValue = 512
 
-// fields replaces what the paths name, in every field that can be shown. It returns the
+// redactFields replaces what the paths name, in every field that can be shown. It returns the
 // values that it took out of the content: a writer may have repeated one elsewhere. ok is false when
 // the paths take more steps than they may.
-func (z *Sanitizer) fields(r *schemas.Record, paths []string, o schemas.Obligations, mask Mask) (values []string, ok bool) {
+func (z *Sanitizer) redactFields(r *schemas.Record, paths []string, o schemas.Obligations, mask Mask) (values []string, ok bool) {
 	if len(paths) == 0 {
 		return nil, true
 	}
-	r.Content, ok = redact(r.Content, paths, func(t Type, text string) string {
-		values = append(values, leaves(text)...)
+	r.Content, ok = redactPaths(r.Content, paths, func(t Type, text string) string {
+		values = append(values, listLeaves(text)...)
 		return mask(t, text)
 	})
 	slices.Sort(values)
@@ -134,8 +135,8 @@ func (z *Sanitizer) fields(r *schemas.Record, paths []string, o schemas.Obligati
 	return values, ok
 }
 
-// leaves returns the texts and numbers of a value, when they can be looked for.
-func leaves(text string) (list []string) {
+// listLeaves returns the texts and numbers of a value, when they can be looked for.
+func listLeaves(text string) (list []string) {
 	if tree, ok := decodeJSON([]byte(text)); ok {
 		var walk func(v any)
 		walk = func(v any) {
@@ -171,14 +172,15 @@ func typesOf(list []string) (types []Type, ok bool) {
 	return types, true
 }
 
-// extract returns the beginning of text that has at most n tokens, with a mark that more
+// makeExtract returns the beginning of text that has at most n tokens, with a mark that more
 // was there, cut behind a sentence or else a word.
-func (z *Sanitizer) extract(text string, n int) string {
+func (z *Sanitizer) makeExtract(text string, n int) string {
 	if z.count(text) <= n {
 		return text
 	}
 	const more = " […]"
-	low, high := 0, min(len(text), 8*n+16)
+	low := 0
+	high := min(len(text), 8*n+16)
 	for low < high { // the longest prefix that fits; counting is monotonic enough for that
 		mid := (low + high + 1) / 2
 		if z.count(text[:runeEnd(text, mid)]+more) <= n {
@@ -193,7 +195,8 @@ func (z *Sanitizer) extract(text string, n int) string {
 	} else if cut := strings.LastIndexByte(part, ' '); cut > 0 {
 		part = part[:cut]
 	}
-	if part = strings.TrimSpace(part); part == "" {
+	part = strings.TrimSpace(part)
+	if part == "" {
 		return "[…]"
 	}
 	return part + more

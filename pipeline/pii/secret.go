@@ -25,12 +25,12 @@ const (
 	std64            // base64 with + / =
 )
 
-func (a alphabet) has(c byte) bool {
+func (a alphabet) hasCharacter(c byte) bool {
 	switch a {
 	case url64:
 		return isAlnum(c) || c == '-' || c == '_'
 	case hexa:
-		return isDigit(c) || lower(c) >= 'a' && lower(c) <= 'f'
+		return isDigit(c) || lowerByte(c) >= 'a' && lowerByte(c) <= 'f'
 	case upper32:
 		return isDigit(c) || c >= 'A' && c <= 'Z'
 	case dotted:
@@ -72,22 +72,22 @@ var vendors = [...]vendor{
 // prefixes are the vendors by first byte.
 type prefixes [256][]vendor
 
-func index(all []vendor) (p prefixes) {
+func indexVendors(all []vendor) (p prefixes) {
 	for _, v := range all {
 		p[v.prefix[0]] = append(p[v.prefix[0]], v)
 	}
 	return p
 }
 
-// vendor tries the forms that begin with the byte at i.
-func (s *scan) vendor(i int) bool {
+// tryVendorKey tries the forms that begin with the byte at i.
+func (s *scan) tryVendorKey(i int) bool {
 	for _, v := range s.d.secrets[s.text[i]] {
 		if !strings.HasPrefix(s.text[i:], v.prefix) {
 			continue
 		}
 		first := i + len(v.prefix)
 		end := first
-		for end < len(s.text) && end-first <= v.most && v.alphabet.has(s.text[end]) {
+		for end < len(s.text) && end-first <= v.most && v.alphabet.hasCharacter(s.text[end]) {
 			end++
 		}
 		if end-first > v.most {
@@ -97,18 +97,18 @@ func (s *scan) vendor(i int) bool {
 		for end > first && (s.text[end-1] == '.' || s.text[end-1] == '-') {
 			end--
 		}
-		if n := end - first; n < v.least || flat(s.text[first:end]) || v.rule == "jwt" && strings.Count(s.text[i:end], ".") < 2 {
+		if n := end - first; n < v.least || hasFewCharacters(s.text[first:end]) || v.rule == "jwt" && strings.Count(s.text[i:end], ".") < 2 {
 			continue
 		}
 		if !isAlnum(s.text[min(end, len(s.text)-1)]) || end == len(s.text) {
-			return s.add(Span{Start: i, End: end, Type: Secret, Confidence: 0.98, Rule: v.rule})
+			return s.addFinding(Span{Start: i, End: end, Type: Secret, Confidence: 0.98, Rule: v.rule})
 		}
 	}
 	return false
 }
 
-// flat reports whether a text has too few different characters to be a key.
-func flat(t string) bool {
+// hasFewCharacters reports whether a text has too few different characters to be a key.
+func hasFewCharacters(t string) bool {
 	var seen [256]bool
 	n := 0
 	for i := range len(t) {
@@ -120,8 +120,8 @@ func flat(t string) bool {
 	return n < 6
 }
 
-// armour tries a PEM block of a private key, or what is left of one, at i.
-func (s *scan) armour(i int) bool {
+// tryPrivateKey tries a PEM block of a private key, or what is left of one, at i.
+func (s *scan) tryPrivateKey(i int) bool {
 	const begin = "-----BEGIN "
 	if !strings.HasPrefix(s.text[i:], begin) {
 		return false
@@ -142,16 +142,17 @@ func (s *scan) armour(i int) bool {
 			end = min(end, i+len(begin)+len(limit))
 		}
 	}
-	return s.add(Span{Start: i, End: end, Type: Secret, Confidence: 0.99, Rule: "private_key"})
+	return s.addFinding(Span{Start: i, End: end, Type: Secret, Confidence: 0.99, Rule: "private_key"})
 }
 
 // maxValue bounds the value of an assignment.
 const maxValue = 512
 
-// assignment tries password: value, API_KEY=value and Authorization: Bearer value, whose
+// tryAssignment tries password: value, API_KEY=value and Authorization: Bearer value, whose
 // name ends at end.
-func (s *scan) assignment(i, end int) bool {
-	t, at := s.text, end
+func (s *scan) tryAssignment(i, end int) bool {
+	t := s.text
+	at := end
 	bearer := foldAny(t[i:end], "bearer")
 	for k := 0; k < 40 && at < len(t) && (t[at] == '_' || t[at] == '-' || at > end && isAlnum(t[at])); k++ {
 		at++ // of SECRET_KEY_BASE
@@ -185,16 +186,17 @@ link:
 	}
 	value := t[at:stop]
 	password := anyOf(t[i:name], passWord)
-	if placeholder(value) || method(value) || !keyLike(value, password) && !short(value, t[i:name], password) {
+	if isPlaceholder(value) || namesMethod(value) || !keyLike(value, password) && !isShortSecret(value, t[i:name], password) {
 		return false
 	}
-	return s.add(Span{Start: at, End: stop, Type: Secret, Confidence: 0.8, Rule: "assignment"})
+	return s.addFinding(Span{Start: at, End: stop, Type: Secret, Confidence: 0.8, Rule: "assignment"})
 }
 
 // inTable reports whether the line of i is a row of a Markdown table.
 func (s *scan) inTable(i int) bool {
 	if i < s.lined {
-		s.line, s.lined = 0, 0
+		s.line = 0
+		s.lined = 0
 	}
 	if end := strings.LastIndexByte(s.text[s.lined:i], '\n'); end >= 0 {
 		s.line = s.lined + end + 1
@@ -214,7 +216,8 @@ const mostIndent = 64
 // secretName reports whether an assignment to name gives a secret away: a part of it is
 // a word for one, or two parts together are.
 func secretName(name string) bool {
-	key, kind := false, false
+	key := false
+	kind := false
 	whole := anyOf(name, func(w string) bool {
 		switch w {
 		case "key", "keys":
@@ -240,7 +243,9 @@ func passWord(w string) bool {
 
 // keyLike reports whether a value could be a key and not a word, a path or an expression.
 func keyLike(value string, password bool) bool {
-	numerals, letters, others := 0, 0, 0
+	numerals := 0
+	letters := 0
+	others := 0
 	for i := range len(value) {
 		switch c := value[i]; {
 		case isDigit(c):
@@ -251,7 +256,7 @@ func keyLike(value string, password bool) bool {
 			others++
 		}
 	}
-	if len(value) < 8 || flat(value) || strings.Contains(value, "://") || value[0] == '/' || value[0] == '.' {
+	if len(value) < 8 || hasFewCharacters(value) || strings.Contains(value, "://") || value[0] == '/' || value[0] == '.' {
 		return false
 	}
 	if password {
@@ -275,13 +280,14 @@ func spacedKey(t string, end int) int {
 // leastSecret is the length of the shortest value that is one because its name says so.
 const leastSecret = 5
 
-// short reports whether a value that is too short to tell by itself is a password, or an
+// isShortSecret reports whether a value that is too short to tell by itself is a password, or an
 // API key that begins like one: letters and digits together.
-func short(value, name string, password bool) bool {
-	if len(value) < leastSecret || !password && !(anyOf(name, apiKey) && vendored(value)) {
+func isShortSecret(value, name string, password bool) bool {
+	if len(value) < leastSecret || !password && !(anyOf(name, apiKey) && hasVendorPrefix(value)) {
 		return false
 	}
-	numerals, letters := false, false
+	numerals := false
+	letters := false
 	for i := range len(value) {
 		switch c := value[i]; {
 		case isDigit(c):
@@ -295,8 +301,8 @@ func short(value, name string, password bool) bool {
 	return numerals && letters
 }
 
-// method reports whether a value names how something is done, or a place in a form.
-func method(value string) bool {
+// namesMethod reports whether a value names how something is done, or a place in a form.
+func namesMethod(value string) bool {
 	return foldAny(value, "sha-1", "sha-2", "sha-256", "sha-512", "sha256", "sha512", "argon2", "argon2i", "argon2id", "pbkdf2", "base64",
 		"oauth2", "utf-8", "crypt3", "bcrypt2", "ldapv3", "kerberos5", "ntlmv2", "field1", "field2", "param1", "param2", "input1", "input2",
 		"value1", "value2", "step1", "step2", "part1", "part2")
@@ -306,8 +312,8 @@ func apiKey(w string) bool {
 	return w == "key" || w == "keys" || w == "apikey" || w == "secretkey" || w == "accesskey"
 }
 
-// vendored reports whether a value begins like the keys that vendors give out.
-func vendored(value string) bool {
+// hasVendorPrefix reports whether a value begins like the keys that vendors give out.
+func hasVendorPrefix(value string) bool {
 	for _, v := range vendors {
 		if len(v.prefix) > 2 && strings.HasPrefix(value, v.prefix) {
 			return true
@@ -316,15 +322,15 @@ func vendored(value string) bool {
 	return false
 }
 
-// placeholder reports whether a value stands for one that is to be filled in.
-func placeholder(value string) bool {
+// isPlaceholder reports whether a value stands for one that is to be filled in.
+func isPlaceholder(value string) bool {
 	if value == "" || strings.ContainsAny(value, "$%*") && (value[0] == '$' || value[0] == '%' || strings.Contains(value, "***") || strings.Contains(value, "${")) {
 		return true
 	}
 	var buf [64]byte
 	n := 0
 	for i := 0; i < len(value) && n < len(buf); i++ {
-		buf[n] = lower(value[i])
+		buf[n] = lowerByte(value[i])
 		n++
 	}
 	head := string(buf[:n])

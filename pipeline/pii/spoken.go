@@ -49,18 +49,18 @@ func spokenSlot(t string) int { return int(t[0]&31)<<5 | int(t[1]&31) }
 // spokenReach is how many bytes behind the word for a secret its value may begin.
 const spokenReach = 72
 
-// spoken tries "the password of the database is hunter2-x", "PIN 4821" and "Passwort
+// trySpokenSecret tries "the password of the database is hunter2-x", "PIN 4821" and "Passwort
 // lautet …", whose word for a secret begins at i.
-func (s *scan) spoken(i int) bool {
+func (s *scan) trySpokenSecret(i int) bool {
 	if i+2 > len(s.text) {
 		return false
 	}
 	for _, w := range s.d.spoken[spokenSlot(s.text[i:])] {
 		end := i + len(w.word)
-		if end > len(s.text) || !hasFold(s.text[i:], w.word) || !s.closed(end) || letterAt(s.text, end) || member(s.text, end) {
+		if end > len(s.text) || !hasFold(s.text[i:], w.word) || !s.isTokenEnd(end) || letterAt(s.text, end) || isMemberAccess(s.text, end) {
 			continue
 		}
-		if s.announced(i, end, w.kind) || s.preceded(i, w.kind) {
+		if s.tryAnnounced(i, end, w.kind) || s.tryPrecedingSecret(i, w.kind) {
 			return true
 		}
 	}
@@ -70,7 +70,7 @@ func (s *scan) spoken(i int) bool {
 // hasFold reports whether t begins with prefix, which is in lower case.
 func hasFold(t, prefix string) bool {
 	for i := range len(prefix) {
-		if lower(t[i]) != prefix[i] {
+		if lowerByte(t[i]) != prefix[i] {
 			return false
 		}
 	}
@@ -83,12 +83,12 @@ func letterAt(t string, i int) bool {
 	return r >= utf8.RuneSelf && r != utf8.RuneError && unicode.IsLetter(r)
 }
 
-// member reports whether a dot with a name behind it stands at i.
-func member(t string, i int) bool { return i+1 < len(t) && t[i] == '.' && isAlnum(t[i+1]) }
+// isMemberAccess reports whether a dot with a name behind it stands at i.
+func isMemberAccess(t string, i int) bool { return i+1 < len(t) && t[i] == '.' && isAlnum(t[i+1]) }
 
-// wide tries the value behind a word for a password at i: the first that is set apart from
+// tryWideWord tries the value behind a word for a password at i: the first that is set apart from
 // the letters of its language.
-func (s *scan) wide(i int) bool {
+func (s *scan) tryWideWord(i int) bool {
 	for _, w := range language.Default().Words(language.SecretWide) {
 		if !strings.HasPrefix(s.text[i:], w) {
 			continue
@@ -100,41 +100,41 @@ func (s *scan) wide(i int) bool {
 		for end > start && s.text[end-1] >= utf8.RuneSelf {
 			end--
 		}
-		if value := s.text[start:end]; len(value) >= leastSecret && mixed(value) && !expression(value) && !method(value) && !placeholder(value) {
-			return s.add(Span{Start: start, End: end, Type: Secret, Confidence: 0.75, Rule: "spoken"})
+		if value := s.text[start:end]; len(value) >= leastSecret && isAlphanumeric(value) && !isExpression(value) && !namesMethod(value) && !isPlaceholder(value) {
+			return s.addFinding(Span{Start: start, End: end, Type: Secret, Confidence: 0.75, Rule: "spoken"})
 		}
 		return false
 	}
 	return false
 }
 
-// announced tries each value that a link announces behind the word [begin, end).
-func (s *scan) announced(begin, end int, kind secretKind) bool {
+// tryAnnounced tries each value that a link announces behind the word [begin, end).
+func (s *scan) tryAnnounced(begin, end int, kind secretKind) bool {
 	a := announcement{scan: s, kind: kind, begin: begin, at: end, limit: min(len(s.text), end+spokenReach)}
-	a.open()
+	a.readOpening()
 	for ; a.words < mostWords; a.words++ {
-		if a.sign() {
+		if a.readSign() {
 			continue
 		}
-		if a.at >= a.limit || !a.linked && a.ends() {
+		if a.at >= a.limit || !a.linked && a.isSentenceEnd() {
 			return false
 		}
 		if a.linked || a.words == 0 {
-			if value, ok := s.value(a.at, kind, a.linked); ok && a.plausible(s.text[value.Start:value.End]) {
-				value.End = groups(s.text, value.Start, value.End)
-				return s.add(value)
+			if value, ok := s.readSecretValue(a.at, kind, a.linked); ok && a.isPlausible(s.text[value.Start:value.End]) {
+				value.End = findGroupsEnd(s.text, value.Start, value.End)
+				return s.addFinding(value)
 			}
 		}
-		if !a.word() {
+		if !a.readWord() {
 			return false
 		}
 	}
 	return false
 }
 
-// groups returns the end of a number in groups as long as the first, which is [start, end):
+// findGroupsEnd returns the end of a number in groups as long as the first, which is [start, end):
 // 4111 1111 1111 1111.
-func groups(t string, start, end int) int {
+func findGroupsEnd(t string, start, end int) int {
 	n := end - start
 	if !digitsOnly(t[start:end]) {
 		return end
@@ -162,8 +162,8 @@ type announcement struct {
 // mostWords is how many words and signs may stand before a value.
 const mostWords = 14
 
-// open reads what is joined to the word for the secret: 's, or the quote of a member.
-func (a *announcement) open() {
+// readOpening reads what is joined to the word for the secret: 's, or the quote of a member.
+func (a *announcement) readOpening() {
 	rest := a.text[a.at:]
 	switch {
 	case strings.HasPrefix(rest, "'s "):
@@ -175,9 +175,10 @@ func (a *announcement) open() {
 	}
 }
 
-// sign reads blanks, and a colon or an equals sign that announces a value.
-func (a *announcement) sign() bool {
-	t, from := a.text, a.at
+// readSign reads blanks, and a colon or an equals sign that announces a value.
+func (a *announcement) readSign() bool {
+	t := a.text
+	from := a.at
 	for a.at < a.limit && strings.IndexByte(" \t,(", t[a.at]) >= 0 {
 		a.at++
 	}
@@ -188,24 +189,26 @@ func (a *announcement) sign() bool {
 	if a.at-from > 1 || quoted && !(a.member && a.words == 0) {
 		return false
 	}
-	a.linked, a.assigned = true, true
+	a.linked = true
+	a.assigned = true
 	a.at++
 	return true
 }
 
-// ends reports whether the sentence ends here.
-func (a *announcement) ends() bool {
+// isSentenceEnd reports whether the sentence ends here.
+func (a *announcement) isSentenceEnd() bool {
 	return strings.IndexByte(".!?;\n\r)", a.text[a.at]) >= 0 && closesSentence(a.text, a.at)
 }
 
-// plausible reports whether a value is one behind a sign: a word in quotes may be code.
-func (a *announcement) plausible(value string) bool {
-	return !a.assigned || a.kind > kindPhrase || mixed(value) || digitsOnly(value)
+// isPlausible reports whether a value is one behind a sign: a word in quotes may be code.
+func (a *announcement) isPlausible(value string) bool {
+	return !a.assigned || a.kind > kindPhrase || isAlphanumeric(value) || digitsOnly(value)
 }
 
-// word reads a word and what it says of the next, and reports whether the sentence goes on.
-func (a *announcement) word() bool {
-	t, stop := a.text, a.at
+// readWord reads a word and what it says of the next, and reports whether the sentence goes on.
+func (a *announcement) readWord() bool {
+	t := a.text
+	stop := a.at
 	for stop < len(t) && t[stop] > ' ' && strings.IndexByte(",;()=", t[stop]) < 0 && (t[stop] != ':' || stop+1 < len(t) && t[stop+1] > ' ') {
 		stop++
 	}
@@ -216,14 +219,16 @@ func (a *announcement) word() bool {
 	a.at = stop
 	switch {
 	case foldAny(word, "to"):
-		a.linked = a.set || a.words == 0 && a.kind <= kindPhrase && anyIs(a.before(a.begin, 24), language.Setting)
+		a.linked = a.set || a.words == 0 && a.kind <= kindPhrase && anyIs(a.readTextBefore(a.begin, 24), language.Setting)
 	case roleOf(word)&language.Link != 0:
 		a.linked = true
 	case roleOf(word)&language.Setting != 0 || foldAny(word, "back"):
 		a.set = true
 	case roleOf(word)&language.Between != 0:
 	default:
-		a.linked, a.assigned, a.set = false, false, false
+		a.linked = false
+		a.assigned = false
+		a.set = false
 	}
 	return strings.IndexByte(".!?", t[stop-1]) < 0
 }
@@ -233,13 +238,13 @@ func closesSentence(t string, i int) bool {
 	return i+1 >= len(t) || t[i+1] <= ' ' || t[i] == ')' || t[i] == ';'
 }
 
-// preceded tries "hunter2-x is the password" and "use hunter2-x as password", whose word
+// tryPrecedingSecret tries "hunter2-x is the password" and "use hunter2-x as password", whose word
 // for a secret begins at i.
-func (s *scan) preceded(i int, kind secretKind) bool {
+func (s *scan) tryPrecedingSecret(i int, kind secretKind) bool {
 	if kind > kindPhrase {
 		return false
 	}
-	line := s.before(i, spokenReach)
+	line := s.readTextBefore(i, spokenReach)
 	base := i - len(line)
 	words := strings.Fields(line)
 	for k, n := len(words)-1, 0; k > 0 && n < 6; k, n = k-1, n+1 {
@@ -248,8 +253,8 @@ func (s *scan) preceded(i int, kind secretKind) bool {
 			if at < max(base, s.free) || !strings.Contains(line, words[k-1]+" "+words[k]) {
 				return false
 			}
-			value, ok := s.value(at, kind, false)
-			return ok && value.End <= i && s.add(value)
+			value, ok := s.readSecretValue(at, kind, false)
+			return ok && value.End <= i && s.addFinding(value)
 		}
 		if strings.ContainsAny(words[k], ".!?;:") {
 			return false
@@ -258,12 +263,12 @@ func (s *scan) preceded(i int, kind secretKind) bool {
 	return false
 }
 
-// value reads a value of the kind at i. linked says that a link announced it.
-func (s *scan) value(i int, kind secretKind, linked bool) (Span, bool) {
+// readSecretValue reads a value of the kind at i. linked says that a link announced it.
+func (s *scan) readSecretValue(i int, kind secretKind, linked bool) (Span, bool) {
 	t := s.text
 	start, end, isQuoted := spokenValue(t, i)
 	text := t[start:end]
-	if head, _, _ := strings.Cut(text, "-"); text == "" || placeholder(text) || method(text) || method(head) || foldAny(head, "base64", "utf8", "x509", "sha1", "md5") {
+	if head, _, _ := strings.Cut(text, "-"); text == "" || isPlaceholder(text) || namesMethod(text) || namesMethod(head) || foldAny(head, "base64", "utf8", "x509", "sha1", "md5") {
 		return Span{}, false
 	}
 	ok := false
@@ -275,13 +280,13 @@ func (s *scan) value(i int, kind secretKind, linked bool) (Span, bool) {
 		}
 		for end = start; end < len(t) && isDigit(t[end]); end++ {
 		}
-		ok = end-start >= least && end-start <= 8 && s.closed(end) && !isCounted(t, end)
+		ok = end-start >= least && end-start <= 8 && s.isTokenEnd(end) && !isCounted(t, end)
 	case kindToken:
-		ok = linked && len(text) >= 8 && mixed(text) && !expression(text)
+		ok = linked && len(text) >= 8 && isAlphanumeric(text) && !isExpression(text)
 	case kindPassword:
-		ok = password(text, linked, isQuoted, t, end)
+		ok = isPassword(text, linked, isQuoted, t, end)
 	case kindPhrase:
-		ok = password(text, linked, isQuoted, t, end) || linked && unknownWord(text) && endsSentence(t, end)
+		ok = isPassword(text, linked, isQuoted, t, end) || linked && unknownWord(text) && endsSentence(t, end)
 	}
 	return Span{Start: start, End: end, Type: Secret, Confidence: 0.75, Rule: "spoken"}, ok
 }
@@ -313,17 +318,17 @@ func spokenValue(t string, i int) (start, end int, isQuoted bool) {
 // maxSpoken bounds a value in a sentence.
 const maxSpoken = 80
 
-// password reports whether a value behind a word for a password is one.
-func password(text string, linked, isQuoted bool, t string, end int) bool {
+// isPassword reports whether a value behind a word for a password is one.
+func isPassword(text string, linked, isQuoted bool, t string, end int) bool {
 	switch {
-	case len(text) < leastSecret || expression(text):
+	case len(text) < leastSecret || isExpression(text):
 		return false
 	case isQuoted && linked:
-		return len(text) <= 64 && !ordinary(text)
+		return len(text) <= 64 && !isOrdinaryWord(text)
 	case digitsOnly(text):
 		return linked && !isCounted(t, end)
-	case mixed(text):
-		return linked || len(text) > leastSecret && !capitals(text)
+	case isAlphanumeric(text):
+		return linked || len(text) > leastSecret && !isAllCapitals(text)
 	}
 	return linked && strings.ContainsAny(strings.Trim(text, "!?%"), "!@#$%^&*+~_") && strings.ContainsFunc(text, unicode.IsLetter)
 }
@@ -335,14 +340,14 @@ func unknownWord(text string) bool {
 			return false
 		}
 	}
-	return len(text) >= leastUnknown && ranksOf(text).word == 0 && !inflected(text)
+	return len(text) >= leastUnknown && ranksOf(text).word == 0 && !isInflected(text)
 }
 
 // leastUnknown is the length of the shortest word that counts as a password.
 const leastUnknown = 6
 
-// inflected reports whether a word ends as those do that say how something is.
-func inflected(text string) bool {
+// isInflected reports whether a word ends as those do that say how something is.
+func isInflected(text string) bool {
 	for _, end := range language.Default().Words(language.Ending) {
 		if strings.HasSuffix(text, end) {
 			return true
@@ -356,16 +361,16 @@ func endsSentence(t string, i int) bool {
 	return i >= len(t) || strings.IndexByte(".!?,;)\n\r", t[i]) >= 0
 }
 
-// mixed reports whether a value has letters and figures.
-func mixed(text string) bool {
+// isAlphanumeric reports whether a value has letters and figures.
+func isAlphanumeric(text string) bool {
 	return strings.ContainsAny(text, "0123456789") && strings.ContainsFunc(text, unicode.IsLetter)
 }
 
-// capitals reports whether a value is a name of a standard, such as RFC2898.
-func capitals(text string) bool { return strings.ToUpper(text) == text }
+// isAllCapitals reports whether a value is a name of a standard, such as RFC2898.
+func isAllCapitals(text string) bool { return strings.ToUpper(text) == text }
 
-// expression reports whether a value is code, a path, a URL or a range.
-func expression(text string) bool {
+// isExpression reports whether a value is code, a path, a URL or a range.
+func isExpression(text string) bool {
 	if strings.ContainsAny(text, "/\\()[]{}<>|=") || strings.Contains(text, "::") || strings.Contains(text, "->") {
 		return true
 	}
@@ -381,8 +386,8 @@ func expression(text string) bool {
 	return false
 }
 
-// ordinary reports whether a quoted value is a word that says how a password is.
-func ordinary(text string) bool {
+// isOrdinaryWord reports whether a quoted value is a word that says how a password is.
+func isOrdinaryWord(text string) bool {
 	return roleOf(text)&language.Ordinary != 0
 }
 

@@ -54,22 +54,23 @@ func (m *Masked) Read(p []byte) (int, error) {
 		if m.err != nil && len(m.held) == 0 {
 			return 0, m.err
 		}
-		m.fill()
+		m.fillBuffer()
 	}
 	n := copy(p, m.ready)
 	m.ready = m.ready[n:]
 	return n, nil
 }
 
-func (m *Masked) fill() {
+func (m *Masked) fillBuffer() {
 	for m.err == nil && len(m.held) < windowBytes {
 		at := len(m.held)
 		m.held = slices.Grow(m.held, windowBytes-at)[:windowBytes]
 		n, err := m.r.Read(m.held[at:])
-		m.held, m.err = m.held[:at+n], err
+		m.held = m.held[:at+n]
+		m.err = err
 	}
 	text := string(m.held)
-	spans := m.f.spans(text)
+	spans := m.f.findTextSpans(text)
 	cut := len(text)
 	if m.err == nil {
 		cut = len(text) - keptBytes
@@ -78,7 +79,8 @@ func (m *Masked) fill() {
 		}
 		for i, sp := range spans {
 			if sp.End > cut {
-				if cut = min(cut, sp.Start); cut == 0 {
+				cut = min(cut, sp.Start)
+				if cut == 0 {
 					cut = sp.End // it is longer than the window: it goes whole
 					i++
 				}
@@ -87,8 +89,10 @@ func (m *Masked) fill() {
 			}
 		}
 	} else if !errors.Is(m.err, io.EOF) {
-		m.held, spans, cut = nil, nil, 0 // what cannot be read to its end is not shown
+		m.held = nil
+		spans = nil
+		cut = 0 // what cannot be read to its end is not shown
 	}
-	m.ready = append(m.ready[:0], m.f.replace(text[:cut], spans)...)
+	m.ready = append(m.ready[:0], m.f.replaceSpans(text[:cut], spans)...)
 	m.held = append(m.held[:0], m.held[min(cut, len(m.held)):]...)
 }

@@ -6,10 +6,10 @@ import "satchel/pipeline/language"
 // them on more. The cells of a table are none: no other group of four digits or more
 // stands beside it.
 func (s *scan) brokenCard(r *run) bool {
-	if r.groups[0].len() != 4 || s.text[r.start] == '(' || s.text[r.start] == '+' {
+	if r.groups[0].measureGroup() != 4 || s.text[r.start] == '(' || s.text[r.start] == '+' {
 		return false
 	}
-	w := s.wrapped(r.start)
+	w := s.readWrappedRun(r.start)
 	lines := 0
 	number := make([]byte, 0, maxGroups*maxWrapped)
 	for k, g := range w.groups[:w.n] {
@@ -17,11 +17,11 @@ func (s *scan) brokenCard(r *run) bool {
 			lines++
 		}
 		number = append(number, s.text[g.start:g.end]...)
-		if k < 2 || lines == 0 || len(number) < 14 || !cardGroups(&w, k) || !issued(string(number)) || !luhn(number) || !s.closed(g.end) || s.beside(r.start, g.end) {
+		if k < 2 || lines == 0 || len(number) < 14 || !cardGroups(&w, k) || !isIssuedNumber(string(number)) || !isLuhnValid(number) || !s.isTokenEnd(g.end) || s.hasDigitsBeside(r.start, g.end) {
 			continue
 		}
 		if lines == 1 || anyIs(s.text[max(0, r.start-60):r.start], language.Card) {
-			return s.add(Span{Start: r.start, End: g.end, Type: Card, Confidence: 0.9, Rule: "luhn"})
+			return s.addFinding(Span{Start: r.start, End: g.end, Type: Card, Confidence: 0.9, Rule: "luhn"})
 		}
 	}
 	return false
@@ -30,9 +30,9 @@ func (s *scan) brokenCard(r *run) bool {
 // maxWrapped is the length of the longest group that wrapped reads.
 const maxWrapped = 6
 
-// wrapped reads up to five groups with a separator or a line end between them, at which
+// readWrappedRun reads up to five groups with a separator or a line end between them, at which
 // a group's sep is a line feed.
-func (s *scan) wrapped(i int) (r run) {
+func (s *scan) readWrappedRun(i int) (r run) {
 	r.start = i
 	for sep := byte(0); r.n < 5; {
 		end := i
@@ -44,16 +44,17 @@ func (s *scan) wrapped(i int) (r run) {
 		}
 		r.groups[r.n] = group{start: i, end: end, sep: sep}
 		r.n++
-		if i, sep = s.gap(end); i == end {
+		i, sep = s.findGapEnd(end)
+		if i == end {
 			break
 		}
 	}
 	return r
 }
 
-// gap returns where what stands between two groups from i on ends: one separator, or a
+// findGapEnd returns where what stands between two groups from i on ends: one separator, or a
 // line end with blanks around it, which is given as a line feed.
-func (s *scan) gap(i int) (end int, sep byte) {
+func (s *scan) findGapEnd(i int) (end int, sep byte) {
 	broken := false
 	for end = i; end < len(s.text) && end-i < 16; end++ {
 		switch c := s.text[end]; {
@@ -75,9 +76,9 @@ func (s *scan) gap(i int) (end int, sep byte) {
 	return i, 0
 }
 
-// beside reports whether a group of four digits or more stands before start or behind end,
+// hasDigitsBeside reports whether a group of four digits or more stands before start or behind end,
 // blanks and line ends apart.
-func (s *scan) beside(start, end int) bool {
+func (s *scan) hasDigitsBeside(start, end int) bool {
 	blank := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 	last := start
 	for last > 0 && start-last < 16 && blank(s.text[last-1]) {

@@ -160,8 +160,8 @@ func (c *Config) isZero() bool {
 		c.SoftRecoveryPriority == nil && c.MaxIncludedNodes == 0 && c.Nodes == nil && c.Signals == nil
 }
 
-// names returns the nodes there are, sorted.
-func (c *Config) names() []string { return slices.Sorted(maps.Keys(c.Nodes)) }
+// listAllNodes returns the nodes there are, sorted.
+func (c *Config) listAllNodes() []string { return slices.Sorted(maps.Keys(c.Nodes)) }
 
 // mention is a place that speaks of nodes.
 type mention struct {
@@ -169,8 +169,8 @@ type mention struct {
 	nodes []string
 }
 
-// mentions returns all places that speak of nodes but the nodes section, in a fixed order.
-func (c *Config) mentions() []mention {
+// listMentions returns all places that speak of nodes but the nodes section, in a fixed order.
+func (c *Config) listMentions() []mention {
 	var out []mention
 	for _, mode := range slices.Sorted(maps.Keys(c.TemplateMasks)) {
 		out = append(out, mention{"template_masks." + mode, slices.Sorted(maps.Keys(c.TemplateMasks[mode]))})
@@ -189,17 +189,17 @@ func (c *Config) mentions() []mention {
 
 // validateMentions refuses a node that is spoken of and that there is not.
 func (c *Config) validateMentions() error {
-	names := c.names()
-	for _, m := range c.mentions() {
+	names := c.listAllNodes()
+	for _, m := range c.listMentions() {
 		for _, node := range m.nodes {
 			if _, ok := c.Nodes[node]; ok {
 				continue
 			}
 			hint := ""
-			if near, ok := nearest(node, names); ok {
+			if near, ok := findNearest(node, names); ok {
 				hint = ": is it " + near + "?"
 			}
-			return fmt.Errorf("%w: %s: node %s is neither built in nor declared in nodes%s", ErrConfig, m.where, quoted(node), hint)
+			return fmt.Errorf("%w: %s: node %s is neither built in nor declared in nodes%s", ErrConfig, m.where, quoteName(node), hint)
 		}
 	}
 	return nil
@@ -208,7 +208,7 @@ func (c *Config) validateMentions() error {
 // Validate returns an error that wraps ErrConfig and names the first thing wrong. The nodes
 // are those of c alone: New adds the built-in ones before.
 func (c *Config) Validate() error {
-	names := c.names()
+	names := c.listAllNodes()
 	if len(names) > maxNodes {
 		return fmt.Errorf("%w: %d nodes, at most %d", ErrConfig, len(names), maxNodes)
 	}

@@ -48,7 +48,7 @@ func (d *Decision) Layer(node string) (Layer, bool) {
 	}
 	i, ok := d.gate.index[node]
 	for l := layers - 1; ok && l >= 0; l-- {
-		if d.decided[l].has(i) {
+		if d.decided[l].hasMember(i) {
 			return l, true
 		}
 	}
@@ -57,11 +57,11 @@ func (d *Decision) Layer(node string) (Layer, bool) {
 
 // All returns the decision that includes everything, for a request that says nothing
 // about relevance.
-func (g *Gate) All() Decision { return g.everything("", "") }
+func (g *Gate) All() Decision { return g.includeEverything("", "") }
 
-func (g *Gate) everything(mode, warning string) Decision {
+func (g *Gate) includeEverything(mode, warning string) Decision {
 	d := Decision{gate: g, included: g.all}
-	d.Trace = schemas.RelevanceTrace{Mode: mode, Included: g.list(g.all), TotalIncluded: len(g.names), EstTokens: g.cost(g.all)}
+	d.Trace = schemas.RelevanceTrace{Mode: mode, Included: g.listSetNodes(g.all), TotalIncluded: len(g.names), EstTokens: g.estimateCost(g.all)}
 	for _, w := range []string{g.warning, warning} {
 		if w != "" {
 			d.Trace.Warnings = append(d.Trace.Warnings, w)
@@ -70,7 +70,7 @@ func (g *Gate) everything(mode, warning string) Decision {
 	return d
 }
 
-func (g *Gate) cost(s set) int {
+func (g *Gate) estimateCost(s set) int {
 	sum := 0
 	for ; s != 0; s &= s - 1 {
 		sum += g.tokens[bits.TrailingZeros64(uint64(s))]
@@ -81,34 +81,36 @@ func (g *Gate) cost(s set) int {
 // Decide runs the seven layers.
 func (g *Gate) Decide(in Input) Decision {
 	if g.disabled {
-		return g.everything(in.Mode, "")
+		return g.includeEverything(in.Mode, "")
 	}
 	hard, known := g.masks[in.Mode]
 	if !known {
-		d := g.everything(in.Mode, "the mode is unknown: everything is included")
-		g.warn(&d, &in)
+		d := g.includeEverything(in.Mode, "the mode is unknown: everything is included")
+		g.addWarnings(&d, &in)
 		return d
 	}
 	byRule, soft := g.applyRules(&in, g.all&^hard)
 	d := Decision{gate: g, included: g.all &^ hard &^ byRule &^ soft}
-	d.decided[TemplateMask], d.decided[SignalRuleHard], d.decided[SignalRuleSoft] = hard, byRule, soft
+	d.decided[TemplateMask] = hard
+	d.decided[SignalRuleHard] = byRule
+	d.decided[SignalRuleSoft] = soft
 	hard |= byRule
 	d.Trace.Mode = in.Mode
-	d.Trace.ExcludedHard, d.Trace.ExcludedSoft = g.list(hard), g.list(soft)
+	d.Trace.ExcludedHard, d.Trace.ExcludedSoft = g.listSetNodes(hard), g.listSetNodes(soft)
 
 	if urgency, _ := in.Classification["urgency"].(string); urgency == "high" && g.urgent != 0 {
 		d.decided[Urgency] = g.urgent &^ d.included
 		d.included |= g.urgent
 		d.Trace.OverridesApplied = append(d.Trace.OverridesApplied, "urgency")
 	}
-	recovered := g.recover(soft&^d.included, in.TokenBudgetRemaining)
+	recovered := g.recoverNodes(soft&^d.included, in.TokenBudgetRemaining)
 	d.included |= recovered
 	d.decided[SoftRecovery] = recovered
-	d.Trace.RecoveredSoft = g.list(recovered)
+	d.Trace.RecoveredSoft = g.listSetNodes(recovered)
 
 	added := g.needsOf(d.included) &^ d.included
 	d.included |= added
-	if forced := g.forced(&in) &^ d.included; forced != 0 {
+	if forced := g.findForcedNodes(&in) &^ d.included; forced != 0 {
 		d.decided[Safety] = forced
 		d.included |= forced
 		d.Trace.OverridesApplied = append(d.Trace.OverridesApplied, "safety")
@@ -117,20 +119,20 @@ func (g *Gate) Decide(in Input) Decision {
 		added |= needed
 	}
 	d.decided[Dependency] = added
-	d.Trace.DepsAdded = g.list(added)
-	d.Trace.Included = g.list(d.included)
+	d.Trace.DepsAdded = g.listSetNodes(added)
+	d.Trace.Included = g.listSetNodes(d.included)
 	d.Trace.TotalIncluded = len(d.Trace.Included)
-	d.Trace.EstTokens = g.cost(d.included)
-	g.warn(&d, &in)
+	d.Trace.EstTokens = g.estimateCost(d.included)
+	g.addWarnings(&d, &in)
 	return d
 }
 
-// warn applies the safeguard, and says which signals are not what the configuration knows.
-func (g *Gate) warn(d *Decision, in *Input) {
+// addWarnings applies the safeguard, and says which signals are not what the configuration knows.
+func (g *Gate) addWarnings(d *Decision, in *Input) {
 	if d.Trace.TotalIncluded > g.most {
 		d.Trace.Warnings = append(d.Trace.Warnings, strconv.Itoa(d.Trace.TotalIncluded)+" nodes are included, more than the limit of "+strconv.Itoa(g.most))
 	}
-	d.Trace.Warnings = append(d.Trace.Warnings, g.misfits(in.Signals)...)
+	d.Trace.Warnings = append(d.Trace.Warnings, g.listMisfits(in.Signals)...)
 }
 
 // applyRules returns what the signal rules exclude among candidates.
@@ -138,7 +140,7 @@ func (g *Gate) applyRules(in *Input, candidates set) (hard, soft set) {
 	for i := range g.rules {
 		r := &g.rules[i]
 		switch {
-		case !candidates.has(r.node):
+		case !candidates.hasMember(r.node):
 		case anyHolds(r.hard, in):
 			hard |= 1 << r.node
 		case anyHolds(r.soft, in):
@@ -148,15 +150,15 @@ func (g *Gate) applyRules(in *Input, candidates set) (hard, soft set) {
 	return hard, soft
 }
 
-// recover takes soft-excluded nodes back, in order of priority, while the headroom is
+// recoverNodes takes soft-excluded nodes back, in order of priority, while the headroom is
 // at least the budget; each costs its estimate.
-func (g *Gate) recover(soft set, headroom int) set {
+func (g *Gate) recoverNodes(soft set, headroom int) set {
 	var back set
 	for _, node := range g.priority {
 		if soft == 0 || headroom <= 0 || headroom < g.headroom {
 			break
 		}
-		if soft.has(node) {
+		if soft.hasMember(node) {
 			back |= 1 << node
 			soft &^= 1 << node
 			headroom -= g.tokens[node]
@@ -165,8 +167,8 @@ func (g *Gate) recover(soft set, headroom int) set {
 	return back
 }
 
-// forced returns the nodes that safety demands.
-func (g *Gate) forced(in *Input) set {
+// findForcedNodes returns the nodes that safety demands.
+func (g *Gate) findForcedNodes(in *Input) set {
 	var s set
 	for i := range g.safety {
 		if anyHolds(g.safety[i].any, in) {
@@ -178,7 +180,7 @@ func (g *Gate) forced(in *Input) set {
 
 func anyHolds(conditions []condition, in *Input) bool {
 	for _, c := range conditions {
-		if c.holds(in) {
+		if c.isConditionMet(in) {
 			return true
 		}
 	}
@@ -191,7 +193,7 @@ func (d *Decision) Includes(node string) bool {
 		return true
 	}
 	i, ok := d.gate.index[node]
-	return !ok || d.included.has(i)
+	return !ok || d.included.hasMember(i)
 }
 
 // Inclusion returns the inclusion map, node by node.
@@ -199,7 +201,7 @@ func (d *Decision) Inclusion() map[string]bool {
 	all := map[string]bool{}
 	if d.gate != nil {
 		for i, name := range d.gate.names {
-			all[name] = d.included.has(i)
+			all[name] = d.included.hasMember(i)
 		}
 	}
 	return all
@@ -232,7 +234,7 @@ func (d *Decision) Given() []Given {
 	}
 	var out []Given
 	for i, g := range d.gate.given {
-		if d.included.has(i) && (g.Turns > 0 || len(g.Items) > 0) {
+		if d.included.hasMember(i) && (g.Turns > 0 || len(g.Items) > 0) {
 			out = append(out, g)
 		}
 	}
@@ -286,14 +288,17 @@ func (d *Decision) Wants(f *schemas.Facets) bool {
 	if d.gate == nil {
 		return true
 	}
-	selected, named, wanted := false, false, false
+	selected := false
+	named := false
+	wanted := false
 	for i := range d.gate.selectors {
 		s := &d.gate.selectors[i]
-		if !s.matches(f) || named && s.Category == "" {
+		if !s.canSelect(f) || named && s.Category == "" {
 			continue
 		}
 		if s.Category != "" && !named {
-			named, wanted = true, false
+			named = true
+			wanted = false
 		}
 		selected = true
 		wanted = wanted || s.nodes&d.included != 0
@@ -301,14 +306,15 @@ func (d *Decision) Wants(f *schemas.Facets) bool {
 	return wanted || !selected
 }
 
-func (s *Selector) matches(f *schemas.Facets) bool {
+func (s *Selector) canSelect(f *schemas.Facets) bool {
 	return (s.Kind == "" || s.Kind == f.Kind) && (s.Type == "" || s.Type == f.Type) && (s.Category == "" || s.Category == f.Category)
 }
 
 // LogValue returns the fields of the structured log entry. A mode that the gate has not is a caller's text, which no log
 // has.
 func (d Decision) LogValue() slog.Value {
-	t, mode := &d.Trace, "unknown"
+	t := &d.Trace
+	mode := "unknown"
 	if d.gate != nil {
 		if _, known := d.gate.masks[t.Mode]; known {
 			mode = t.Mode

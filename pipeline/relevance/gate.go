@@ -14,7 +14,7 @@ import (
 // set is a set of nodes, one bit a node.
 type set uint64
 
-func (s set) has(i int) bool { return s&(1<<i) != 0 }
+func (s set) hasMember(i int) bool { return s&(1<<i) != 0 }
 
 // Gate is a compiled configuration. It is safe for concurrent use.
 type Gate struct {
@@ -73,7 +73,7 @@ func New(c Config) (*Gate, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	g := &Gate{disabled: c.Enabled != nil && !*c.Enabled, names: c.names(), index: map[string]int{}, masks: map[string]set{},
+	g := &Gate{disabled: c.Enabled != nil && !*c.Enabled, names: c.listAllNodes(), index: map[string]int{}, masks: map[string]set{},
 		headroom: DefaultRecoveryBudget, most: DefaultMaxNodes, retrievers: map[string]set{}}
 	for i, name := range g.names {
 		g.index[name] = i
@@ -111,7 +111,8 @@ func includeAll(warning string) *Gate {
 	if err != nil {
 		g = &Gate{} // it is compiled in, and a test compiles it
 	}
-	g.disabled, g.warning = true, warning
+	g.disabled = true
+	g.warning = warning
 	return g
 }
 
@@ -124,11 +125,13 @@ func (g *Gate) setOf(names []string) set {
 }
 
 func (g *Gate) compileNodes(nodes map[string]Node) {
-	g.tokens, g.given = make([]int, len(g.names)), make([]Given, len(g.names))
+	g.tokens = make([]int, len(g.names))
+	g.given = make([]Given, len(g.names))
 	selectors := map[Selector]set{}
 	for i, name := range g.names {
 		node := nodes[name]
-		if g.tokens[i] = node.Tokens; node.Tokens == 0 {
+		g.tokens[i] = node.Tokens
+		if node.Tokens == 0 {
 			g.tokens[i] = DefaultNodeTokens
 		}
 		g.given[i] = Given{Node: name, Turns: node.Turns, Tokens: g.tokens[i]}
@@ -173,13 +176,13 @@ func (g *Gate) compileNeeds(dependencies map[string][]string) {
 func (g *Gate) compilePriority(listed []string) {
 	var seen set
 	for _, name := range listed {
-		if i := g.index[name]; !seen.has(i) {
+		if i := g.index[name]; !seen.hasMember(i) {
 			g.priority = append(g.priority, i)
 			seen |= 1 << i
 		}
 	}
 	for i := range g.names {
-		if !seen.has(i) {
+		if !seen.hasMember(i) {
 			g.priority = append(g.priority, i)
 		}
 	}
@@ -225,7 +228,7 @@ func (g *Gate) Modes() []string { return slices.Sorted(maps.Keys(g.masks)) }
 // Nodes returns every context node the gate knows, sorted.
 func (g *Gate) Nodes() []string { return slices.Clone(g.names) }
 
-func (g *Gate) list(s set) []string {
+func (g *Gate) listSetNodes(s set) []string {
 	if s == 0 {
 		return nil
 	}

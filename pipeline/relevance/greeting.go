@@ -16,13 +16,13 @@ const (
 
 // Greets reports whether a text is a greeting, thanks or farewell and nothing more. A name, pleasantries and how
 // somebody is may stand with it. Any other word is a task.
-func Greets(text string) bool { return begins(text, language.Greeting) }
+func Greets(text string) bool { return hasOnlyPhrases(text, language.Greeting) }
 
 // AsksNothing reports whether a text greets, or says yes or no and nothing more.
-func AsksNothing(text string) bool { return begins(text, language.Greeting|language.Answer) }
+func AsksNothing(text string) bool { return hasOnlyPhrases(text, language.Greeting|language.Answer) }
 
-// begins reports whether a text is such a phrase, or more of them, and what may stand with a greeting.
-func begins(text string, with language.Class) bool {
+// hasOnlyPhrases reports whether a text is such a phrase, or more of them, and what may stand with a greeting.
+func hasOnlyPhrases(text string, with language.Class) bool {
 	words := strings.FieldsFunc(text, isSign)
 	if len(words) == 0 || len(words) > mostWords {
 		return false

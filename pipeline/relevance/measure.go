@@ -21,16 +21,16 @@ func (in Input) Measured(turn Turn) Input {
 	signals := map[string]any{"prompt_token_count": turn.Tokens, "greeting_pattern": Greets(turn.Text)}
 	if turn.Session {
 		signals["working_memory_turns"] = turn.Turns
-		signals["context_warmth"] = turn.warmth()
+		signals["context_warmth"] = turn.computeWarmth()
 	}
 	maps.Copy(signals, in.Signals)
 	in.Signals = signals
 	return in
 }
 
-// warmth is 1 for a session of four turns or more whose last turn was just now, and halves with
+// computeWarmth is 1 for a session of four turns or more whose last turn was just now, and halves with
 // each hour of silence.
-func (t *Turn) warmth() float64 {
+func (t *Turn) computeWarmth() float64 {
 	const warm = 4
 	return min(1, float64(t.Turns)/warm) * math.Exp2(-max(0, t.Silence.Hours()))
 }

@@ -47,7 +47,7 @@ func compileCondition(where string, when map[string]any) (condition, error) {
 }
 
 func compilePredicate(key string, value any) (predicate, error) {
-	value = normal(value)
+	value = normaliseNumber(value)
 	switch value.(type) {
 	case string, bool, float64:
 	default:
@@ -70,8 +70,8 @@ func compilePredicate(key string, value any) (predicate, error) {
 	return predicate{key: key, value: value}, nil
 }
 
-// normal brings every number to float64.
-func normal(v any) any {
+// normaliseNumber brings every number to float64.
+func normaliseNumber(v any) any {
 	if n, ok := asNumber(v); ok {
 		return n
 	}
@@ -96,16 +96,16 @@ func asNumber(v any) (float64, bool) {
 	return 0, false
 }
 
-func (c condition) holds(in *Input) bool {
+func (c condition) isConditionMet(in *Input) bool {
 	for i := range c {
-		if !c[i].holds(in) {
+		if !c[i].isPredicateMet(in) {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *predicate) holds(in *Input) bool {
+func (p *predicate) isPredicateMet(in *Input) bool {
 	if p.key == returningKey {
 		return p.op == opEqual && p.value == any(in.ReturningFromSilence)
 	}

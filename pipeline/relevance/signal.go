@@ -61,16 +61,16 @@ func (g *Gate) compileSignals(said map[string]Signal) {
 		g.signals[name] = one
 	}
 	for i := range g.rules {
-		g.compare(g.rules[i].hard)
-		g.compare(g.rules[i].soft)
+		g.widenSignals(g.rules[i].hard)
+		g.widenSignals(g.rules[i].soft)
 	}
 	for i := range g.safety {
-		g.compare(g.safety[i].any)
+		g.widenSignals(g.safety[i].any)
 	}
 }
 
-// compare widens what signals may be to what conditions compare them with.
-func (g *Gate) compare(conditions []condition) {
+// widenSignals widens what signals may be to what conditions compare them with.
+func (g *Gate) widenSignals(conditions []condition) {
 	for _, c := range conditions {
 		for i := range c {
 			if c[i].key == returningKey {
@@ -87,7 +87,7 @@ func (g *Gate) compare(conditions []condition) {
 	}
 }
 
-func (s *signal) takes(v any) bool {
+func (s *signal) canTakeValue(v any) bool {
 	switch v.(type) {
 	case bool:
 		return s.types&typeBoolean != 0
@@ -98,13 +98,13 @@ func (s *signal) takes(v any) bool {
 	return ok && s.types&typeNumber != 0 && n >= s.low && n <= s.high
 }
 
-// misfits says of each signal that is unknown, of a wrong type or out of range which it
+// listMisfits says of each signal that is unknown, of a wrong type or out of range which it
 // is, and never its value; nil for none. It is the only part of a decision that sees
 // signals no rule asks for.
-func (g *Gate) misfits(signals map[string]any) []string {
+func (g *Gate) listMisfits(signals map[string]any) []string {
 	var names []string
 	for name, v := range signals {
-		if s, ok := g.signals[name]; !ok || !s.takes(v) {
+		if s, ok := g.signals[name]; !ok || !s.canTakeValue(v) {
 			names = append(names, name)
 		}
 	}
@@ -114,7 +114,7 @@ func (g *Gate) misfits(signals map[string]any) []string {
 	slices.Sort(names)
 	out := make([]string, 0, maxMisfits+1)
 	for _, name := range names[:min(len(names), maxMisfits)] {
-		out = append(out, "signal "+quoted(name)+" "+g.misfit(name, signals[name]))
+		out = append(out, "signal "+quoteName(name)+" "+g.describeMisfit(name, signals[name]))
 	}
 	if more := len(names) - maxMisfits; more > 0 {
 		out = append(out, fmt.Sprintf("and %d more signals are unknown or wrong", more))
@@ -122,30 +122,30 @@ func (g *Gate) misfits(signals map[string]any) []string {
 	return out
 }
 
-func (g *Gate) misfit(name string, v any) string {
+func (g *Gate) describeMisfit(name string, v any) string {
 	s, known := g.signals[name]
 	switch have := typeOf(v); {
 	case name == returningKey:
 		return "is ignored: it is a field of the request, not a signal"
 	case !known:
-		return "is unknown to the configuration" + g.instead(name)
+		return "is unknown to the configuration" + g.suggestSignal(name)
 	case have&s.types == 0:
 		return "is " + have.String() + ", want " + s.types.String() + ": no rule heeds it"
 	case math.IsInf(s.high, 1):
-		return "is out of range: at least " + bound(s.low)
+		return "is out of range: at least " + formatBound(s.low)
 	case math.IsInf(s.low, -1):
-		return "is out of range: at most " + bound(s.high)
+		return "is out of range: at most " + formatBound(s.high)
 	}
-	return "is out of range: " + bound(s.low) + " to " + bound(s.high)
+	return "is out of range: " + formatBound(s.low) + " to " + formatBound(s.high)
 }
 
-// instead names the nearest signal, or else all when they are few.
-func (g *Gate) instead(name string) string {
+// suggestSignal names the nearest signal, or else all when they are few.
+func (g *Gate) suggestSignal(name string) string {
 	known := slices.Sorted(maps.Keys(g.signals))
 	if len(known) == 0 {
 		return ", which has none"
 	}
-	if near, ok := nearest(name, known); ok {
+	if near, ok := findNearest(name, known); ok {
 		return ": is it " + near + "?"
 	}
 	if len(known) > maxListed {
@@ -154,14 +154,16 @@ func (g *Gate) instead(name string) string {
 	return ", which has " + strings.Join(known, ", ")
 }
 
-// nearest returns the one of known that name most likely means, and false for none.
-func nearest(name string, known []string) (string, bool) {
+// findNearest returns the one of known that name most likely means, and false for none.
+func findNearest(name string, known []string) (string, bool) {
 	if len(known) == 0 {
 		return "", false
 	}
 	name = foldName(name[:min(len(name), maxQuoted)])
-	near := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, foldName(a)), distance(name, foldName(b))) })
-	return near, distance(name, foldName(near))*3 <= len(name)
+	near := slices.MinFunc(known, func(a, b string) int {
+		return cmp.Compare(countDifferences(name, foldName(a)), countDifferences(name, foldName(b)))
+	})
+	return near, countDifferences(name, foldName(near))*3 <= len(name)
 }
 
 // foldName is a name without case and separators.
@@ -169,9 +171,9 @@ func foldName(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
-// distance is how many letters of a and b differ (Levenshtein); a part of a longer name is
+// countDifferences is how many letters of a and b differ (Levenshtein); a part of a longer name is
 // one off.
-func distance(a, b string) int {
+func countDifferences(a, b string) int {
 	if a == b {
 		return 0
 	}
@@ -181,14 +183,14 @@ func distance(a, b string) int {
 	return levenshtein.ComputeDistance(a, b)
 }
 
-func quoted(name string) string {
+func quoteName(name string) string {
 	if len(name) > maxQuoted {
 		name = name[:maxQuoted]
 	}
 	return strconv.Quote(strings.ToValidUTF8(name, ""))
 }
 
-func bound(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func formatBound(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // String says what values of the types are.
 func (t types) String() string {

@@ -87,7 +87,7 @@ func (v *view) partFor(z *pii.Sanitizer, tenant string, by *policies.Verdict) *c
 // viewOf returns the view of a record. Requests share it.
 func (a *Authorizer) viewOf(r *items.Lent) *view {
 	return r.Derived(func(r *schemas.Record) any {
-		r = a.granted(r)
+		r = a.lowerTrust(r)
 		v := &view{record: r, resource: policies.ResourceOf(r), whole: candidate.NewVisible(r, false)}
 		v.whole.Author = a.cfg.Registry.Author(r)
 		v.hidden, v.owed = policies.Public(&v.resource)
@@ -95,8 +95,8 @@ func (a *Authorizer) viewOf(r *items.Lent) *view {
 	}).(*view)
 }
 
-// granted returns a record with no more trust than its author is granted now.
-func (a *Authorizer) granted(r *schemas.Record) *schemas.Record {
+// lowerTrust returns a record with no more trust than its author is granted now.
+func (a *Authorizer) lowerTrust(r *schemas.Record) *schemas.Record {
 	lowered := *r
 	if r.Author == "" || !a.cfg.Registry.Grant(a.scope.Tenant(), r.Author, &lowered.MemoryItem) {
 		return r
@@ -113,7 +113,7 @@ func NewAuthorizer(s scope.Scope, cfg AuthorizerConfig) *Authorizer {
 // Authorize decides on the records, nil ones left out. It changes no record. With an error
 // nothing may be shown.
 func (a *Authorizer) Authorize(ctx context.Context, records []*items.Lent) (candidate.Authorized, error) {
-	of, err := a.decide(ctx, records)
+	of, err := a.decideRecords(ctx, records)
 	if err != nil {
 		return candidate.Authorized{}, err
 	}
@@ -121,7 +121,9 @@ func (a *Authorizer) Authorize(ctx context.Context, records []*items.Lent) (cand
 	out := candidate.Authorized{Visible: make([]*candidate.Visible, n), Verdicts: make([]*schemas.Verdict, n), Own: make([]bool, n)}
 	for i, d := range of {
 		if d != nil {
-			out.Visible[i], out.Verdicts[i], out.Own[i] = d.visible, &d.verdict, !d.public
+			out.Visible[i] = d.visible
+			out.Verdicts[i] = &d.verdict
+			out.Own[i] = !d.public
 		}
 	}
 	return out, nil
@@ -131,15 +133,17 @@ func versionOf(r *schemas.Record) candidate.Version {
 	return candidate.Version{ID: r.ID, Position: r.Position}
 }
 
-// decide returns what was decided on each record, nil for a nil one. It asks the policy about
+// decideRecords returns what was decided on each record, nil for a nil one. It asks the policy about
 // those that it was not asked about before.
-func (a *Authorizer) decide(ctx context.Context, records []*items.Lent) ([]*decided, error) {
-	of, open := make([]*decided, len(records)), make([]int, 0, len(records))
+func (a *Authorizer) decideRecords(ctx context.Context, records []*items.Lent) ([]*decided, error) {
+	of := make([]*decided, len(records))
+	open := make([]int, 0, len(records))
 	for i, r := range records {
 		if r == nil {
 			continue
 		}
-		if of[i] = a.decided[versionOf(r.Record)]; of[i] == nil {
+		of[i] = a.decided[versionOf(r.Record)]
+		if of[i] == nil {
 			open = append(open, i)
 		}
 	}
@@ -149,7 +153,8 @@ func (a *Authorizer) decide(ctx context.Context, records []*items.Lent) ([]*deci
 	if len(a.decided) == 0 {
 		a.decided = make(map[candidate.Version]*decided, len(open))
 	}
-	all, resources := make([]decided, len(open)), make([]policies.Resource, len(open))
+	all := make([]decided, len(open))
+	resources := make([]policies.Resource, len(open))
 	for j, i := range open {
 		of[i] = &all[j]
 		all[j].view = a.viewOf(records[i])
@@ -169,8 +174,9 @@ func (a *Authorizer) decide(ctx context.Context, records []*items.Lent) ([]*deci
 		}
 	}
 	for j, i := range open {
-		one, r := &all[j], records[i].Record
-		one.show(a.scope.Tenant(), a.cfg.Sanitizer, &d.Verdicts[j], one.record)
+		one := &all[j]
+		r := records[i].Record
+		one.applyVerdict(a.scope.Tenant(), a.cfg.Sanitizer, &d.Verdicts[j], one.record)
 		a.decided[versionOf(r)] = one
 		if one.visible == nil {
 			a.denied = append(a.denied, one)
@@ -179,13 +185,14 @@ func (a *Authorizer) decide(ctx context.Context, records []*items.Lent) ([]*deci
 	return of, nil
 }
 
-// show does to a copy of the record what the verdict says.
-func (d *decided) show(tenant string, z *pii.Sanitizer, v *policies.Verdict, r *schemas.Record) {
+// applyVerdict does to a copy of the record what the verdict says.
+func (d *decided) applyVerdict(tenant string, z *pii.Sanitizer, v *policies.Verdict, r *schemas.Record) {
 	d.verdict = schemas.Verdict{ItemID: r.ID, Allow: v.Allow, Reason: v.Reason, Exception: v.Exception}
 	d.public = slices.Equal(d.hidden, v.Redact) && d.owed.Equal(v.Obligations)
 	switch {
 	case !v.Allow:
-		if d.reason = v.Reason; d.reason == "" {
+		d.reason = v.Reason
+		if d.reason == "" {
 			d.reason = "denied"
 		}
 		return
@@ -193,21 +200,24 @@ func (d *decided) show(tenant string, z *pii.Sanitizer, v *policies.Verdict, r *
 		d.visible = &d.whole
 		return
 	}
-	d.verdict.Redact, d.verdict.RedactedFields = len(v.Redact) > 0, v.Redact
+	d.verdict.Redact = len(v.Redact) > 0
+	d.verdict.RedactedFields = v.Redact
 	if !v.Obligations.IsZero() {
 		obligations := v.Obligations // few have any: the others need no memory
 		d.verdict.Obligations = &obligations
 	}
-	if d.visible = d.partFor(z, tenant, v); d.visible == nil {
-		d.hide(tenant, z, v, r)
+	d.visible = d.partFor(z, tenant, v)
+	if d.visible == nil {
+		d.hideRedacted(tenant, z, v, r)
 	}
 }
 
-// hide takes from a copy of the record what the verdict hides.
-func (d *decided) hide(tenant string, z *pii.Sanitizer, v *policies.Verdict, r *schemas.Record) {
+// hideRedacted takes from a copy of the record what the verdict hides.
+func (d *decided) hideRedacted(tenant string, z *pii.Sanitizer, v *policies.Verdict, r *schemas.Record) {
 	shown := *r
 	if !z.Apply(tenant, &shown, v.Redact, v.Obligations) {
-		d.verdict, d.reason = schemas.Verdict{ItemID: r.ID, Reason: ReasonObligations}, ReasonObligations
+		d.verdict = schemas.Verdict{ItemID: r.ID, Reason: ReasonObligations}
+		d.reason = ReasonObligations
 		return
 	}
 	if len(v.Redact) > 0 {
@@ -218,8 +228,13 @@ func (d *decided) hide(tenant string, z *pii.Sanitizer, v *policies.Verdict, r *
 			d.reason = schemas.ReasonRedacted // it would only take a place
 			return
 		}
-		shown.Speaker, shown.Attributes, shown.Links, shown.Category = "", nil, nil, ""
-		shown.Session, shown.Scope.Session, shown.Scope.Project = "", "", ""
+		shown.Speaker = ""
+		shown.Attributes = nil
+		shown.Links = nil
+		shown.Category = ""
+		shown.Session = ""
+		shown.Scope.Session = ""
+		shown.Scope.Project = ""
 	}
 	p := &part{by: z, tenant: tenant, redact: v.Redact, owed: v.Obligations, visible: candidate.NewVisible(&shown, true)}
 	if shown.Speaker == r.Speaker {
@@ -262,33 +277,38 @@ func (a *Authorizer) Record(request string, cs []candidate.Candidate) (schemas.P
 	}
 	asked := policies.Request{Action: ActionRead, Now: a.cfg.Now, RequestID: request, DecisionID: a.cfg.Decision,
 		Resources: make([]policies.Resource, 0, len(cs)+len(a.denied))}
-	ids := numbered(a.cfg.Decision, len(cs)+len(a.denied))
+	ids := makeNumberedIDs(a.cfg.Decision, len(cs)+len(a.denied))
 	for i := range cs {
 		d := a.decided[candidate.Version{ID: cs[i].ID, Position: cs[i].Position}]
 		v := d.verdict
 		v.ID = ids[i]
 		cs[i].Verdict = v
-		out.Verdicts, asked.Resources = append(out.Verdicts, v), append(asked.Resources, d.resource)
+		out.Verdicts = append(out.Verdicts, v)
+		asked.Resources = append(asked.Resources, d.resource)
 	}
 	for i, d := range a.denied {
 		v := d.verdict
 		v.ID = ids[len(cs)+i]
-		out.Verdicts, asked.Resources = append(out.Verdicts, v), append(asked.Resources, d.resource)
+		out.Verdicts = append(out.Verdicts, v)
+		asked.Resources = append(asked.Resources, d.resource)
 	}
 	return out, asked
 }
 
-// numbered returns "id.1" to "id.n", which share their memory.
-func numbered(id string, n int) []string {
+// makeNumberedIDs returns "id.1" to "id.n", which share their memory.
+func makeNumberedIDs(id string, n int) []string {
 	text := make([]byte, 0, n*(len(id)+4))
 	ends := make([]int, n)
 	for i := range n {
 		text = strconv.AppendInt(append(append(text, id...), '.'), int64(i+1), 10)
 		ends[i] = len(text)
 	}
-	all, from, ids := string(text), 0, make([]string, n)
+	all := string(text)
+	from := 0
+	ids := make([]string, n)
 	for i, end := range ends {
-		ids[i], from = all[from:end], end
+		ids[i] = all[from:end]
+		from = end
 	}
 	return ids
 }

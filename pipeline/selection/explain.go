@@ -58,7 +58,7 @@ func NewAccount(p *schemas.ResultPayload) *Account {
 func (a *Account) Item(id string) (item *schemas.ContextItem, explanation, change string) {
 	for i := range a.shown {
 		if it := &a.shown[i]; it.ID == id {
-			return it, a.sentence(it.Score, it.Evidence.Signals) + ", kept as number " + strconv.Itoa(i+1) + " of " + strconv.Itoa(len(a.shown)) + " by score.", a.losing(it)
+			return it, a.describeScore(it.Score, it.Evidence.Signals) + ", kept as number " + strconv.Itoa(i+1) + " of " + strconv.Itoa(len(a.shown)) + " by score.", a.explainExclusion(it)
 		}
 	}
 	return nil, "", ""
@@ -72,21 +72,21 @@ func (a *Account) Drop(id string) (drop *schemas.Drop, explanation, change strin
 			if d.Detail != "" {
 				detail = " (" + d.Detail + ")"
 			}
-			why := a.sentence(d.Score, d.Signals) + ", dropped because " + d.Reason.Sentence() + detail + "."
+			why := a.describeScore(d.Score, d.Signals) + ", dropped because " + d.Reason.Sentence() + detail + "."
 			switch {
 			case d.OfRequest():
 				why = "The text of the request did not fit the token budget: " + d.Detail + "."
 			case isUnread(d):
 				why = "Found, and not read: enough other items stood before it in the search. It has no score."
 			}
-			return d, why, a.winning(d)
+			return d, why, a.explainInclusion(d)
 		}
 	}
 	return nil, "", ""
 }
 
-// sentence is the score and the signals that add most to it.
-func (a *Account) sentence(score float64, signals map[string]float64) string {
+// describeScore is the score and the signals that add most to it.
+func (a *Account) describeScore(score float64, signals map[string]float64) string {
 	names := make([]string, 0, len(signals))
 	for _, name := range candidate.SignalNames() {
 		if _, ok := signals[name]; ok && a.weights[name] > 0 {
@@ -107,8 +107,8 @@ func (a *Account) sentence(score float64, signals map[string]float64) string {
 	return out + " (top signals: " + strings.Join(parts, ", ") + ")"
 }
 
-// losing says what would have left a shown item out.
-func (a *Account) losing(it *schemas.ContextItem) string {
+// explainExclusion says what would have left a shown item out.
+func (a *Account) explainExclusion(it *schemas.ContextItem) string {
 	out := fmt.Sprintf("A min_score above %.4g would leave it out", math.Ceil(it.Score*scoreSteps)/scoreSteps)
 	if len(a.beaten) > 0 {
 		out += fmt.Sprintf("; the best that was left out scores %.3f at %d tokens, against its %d", a.beaten[0].Score, a.beaten[0].Tokens, it.Tokens)
@@ -127,8 +127,8 @@ func isUnread(d *schemas.Drop) bool {
 	return d.Reason == schemas.DropRank && d.Detail == candidate.NotRead
 }
 
-// winning says what would have shown a dropped item.
-func (a *Account) winning(d *schemas.Drop) string {
+// explainInclusion says what would have shown a dropped item.
+func (a *Account) explainInclusion(d *schemas.Drop) string {
 	switch d.Reason {
 	case schemas.DropBudget:
 		switch {
@@ -138,7 +138,7 @@ func (a *Account) winning(d *schemas.Drop) string {
 			return "A larger max_bytes may show it." + returned
 		}
 		return fmt.Sprintf("It takes %d tokens, and the pack took %d of %d; a larger token_budget may show it%s.",
-			d.Tokens, a.p.Pack.TokenActual, a.p.Pack.TokenBudget, a.gap(d)) + returned
+			d.Tokens, a.p.Pack.TokenActual, a.p.Pack.TokenBudget, a.describeGap(d)) + returned
 	case schemas.DropRank:
 		switch {
 		case isUnread(d):
@@ -148,16 +148,16 @@ func (a *Account) winning(d *schemas.Drop) string {
 		case d.Detail != "":
 			return "A larger token_budget may show it." + returned
 		case d.Place == 0:
-			return fmt.Sprintf("A larger limit may show it%s.", a.gap(d)) + returned
+			return fmt.Sprintf("A larger limit may show it%s.", a.describeGap(d)) + returned
 		}
-		return fmt.Sprintf("It was choice %d and %d are shown; a larger limit may show it%s.", d.Place, len(a.shown), a.gap(d)) + returned
+		return fmt.Sprintf("It was choice %d and %d are shown; a larger limit may show it%s.", d.Place, len(a.shown), a.describeGap(d)) + returned
 	case schemas.DropConfidence:
 		return "A higher confidence of the item itself would let it take part."
 	case schemas.DropScore:
 		if d.Detail != "" { // a log from before low confidence had a reason of its own
 			return "A higher confidence of the item itself would let it take part."
 		}
-		return fmt.Sprintf("A min_score of %.4g or less lets it take part%s.", max(0, math.Floor(d.Score*scoreSteps-1)/scoreSteps), a.gap(d)) + returned
+		return fmt.Sprintf("A min_score of %.4g or less lets it take part%s.", max(0, math.Floor(d.Score*scoreSteps-1)/scoreSteps), a.describeGap(d)) + returned
 	case schemas.DropRecalled:
 		return "The items it was made of are shown by themselves."
 	case schemas.DropDuplicate:
@@ -185,9 +185,9 @@ func (a *Account) winning(d *schemas.Drop) string {
 	return ""
 }
 
-// gap says what a drop's score lacks to the last item shown, and which signal holds it
+// describeGap says what a drop's score lacks to the last item shown, and which signal holds it
 // back most.
-func (a *Account) gap(d *schemas.Drop) string {
+func (a *Account) describeGap(d *schemas.Drop) string {
 	if len(a.shown) == 0 {
 		return ""
 	}
@@ -196,10 +196,12 @@ func (a *Account) gap(d *schemas.Drop) string {
 		return ""
 	}
 	out := fmt.Sprintf("; it scores %.3f less than the last item shown", lacks)
-	worst, room := "", 0.0
+	worst := ""
+	room := 0.0
 	for _, name := range candidate.SignalNames() {
 		if v, ok := d.Signals[name]; ok && a.weights[name]*(1-v) > room {
-			worst, room = name, a.weights[name]*(1-v)
+			worst = name
+			room = a.weights[name] * (1 - v)
 		}
 	}
 	if worst == "" {

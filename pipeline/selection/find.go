@@ -76,16 +76,17 @@ func (s *Selector) Release(p *Pool) {
 // there is none, search_error when no retriever answered, storage_error when items cannot be
 // read.
 func (s *Selector) Find(ctx context.Context, sc scope.Scope, q Query) (*Pool, error) {
-	p, err := s.begin(ctx, sc, q)
+	p, err := s.beginQuery(ctx, sc, q)
 	if err != nil || p.question == nil {
 		return p, err
 	}
 	searches := []*retrieve.Search{{Query: &p.search, Answers: p.answers}}
-	if p.planTools(); len(p.tools.Answers) > 0 {
+	p.planTools()
+	if len(p.tools.Answers) > 0 {
 		searches = append(searches, &p.tools)
 	}
 	retrieve.AskTogether(ctx, sc, searches, s.cfg.Deadline)
-	if err := s.fill(ctx, sc, p); err != nil {
+	if err := s.fillPool(ctx, sc, p); err != nil {
 		s.Release(p)
 		return nil, err
 	}
@@ -105,14 +106,15 @@ func (s *Selector) FindEach(ctx context.Context, sc scope.Scope, queries []Query
 	out := make([]Found, len(queries))
 	var wg sync.WaitGroup
 	for i := range queries {
-		wg.Go(func() { out[i].Pool, out[i].Err = s.begin(ctx, sc, queries[i]) })
+		wg.Go(func() { out[i].Pool, out[i].Err = s.beginQuery(ctx, sc, queries[i]) })
 	}
 	wg.Wait()
 	s.askTogether(ctx, sc, out)
 	for i := range out {
 		if p := out[i].Pool; p != nil && p.question != nil {
 			wg.Go(func() {
-				if out[i].Err = s.fill(ctx, sc, p); out[i].Err != nil {
+				out[i].Err = s.fillPool(ctx, sc, p)
+				if out[i].Err != nil {
 					s.Release(p)
 				}
 			})
@@ -129,7 +131,8 @@ func (s *Selector) askTogether(ctx context.Context, sc scope.Scope, found []Foun
 	var of []*Pool
 	for _, f := range found {
 		if f.Pool != nil && f.question != nil {
-			searches, of = append(searches, &retrieve.Search{Query: &f.search, Answers: f.answers}), append(of, f.Pool)
+			searches = append(searches, &retrieve.Search{Query: &f.search, Answers: f.answers})
+			of = append(of, f.Pool)
 		}
 	}
 	retrieve.AskTogether(ctx, sc, searches, s.cfg.Deadline)
@@ -138,7 +141,8 @@ func (s *Selector) askTogether(ctx context.Context, sc scope.Scope, found []Foun
 	for i, search := range searches {
 		for j := range search.Answers {
 			if a := &search.Answers[j]; a.Name() == retrieve.NameKeyword && a.Err == nil && a.Result.N > 0 && of[i].query.Text == of[0].query.Text {
-				filters, n = append(filters, of[i].query.Filter), append(n, a.Result.N)
+				filters = append(filters, of[i].query.Filter)
+				n = append(n, a.Result.N)
 			}
 		}
 	}
@@ -147,8 +151,8 @@ func (s *Selector) askTogether(ctx context.Context, sc scope.Scope, found []Foun
 	}
 }
 
-// begin reads the query and picks whom to ask.
-func (s *Selector) begin(ctx context.Context, sc scope.Scope, q Query) (*Pool, error) {
+// beginQuery reads the query and picks whom to ask.
+func (s *Selector) beginQuery(ctx context.Context, sc scope.Scope, q Query) (*Pool, error) {
 	if err := sc.Check(); err != nil {
 		return nil, fmt.Errorf("find: %w", err)
 	}
@@ -170,21 +174,21 @@ func (s *Selector) begin(ctx context.Context, sc scope.Scope, q Query) (*Pool, e
 		return p, nil
 	}
 	p.start = s.cfg.Clock()
-	names := s.resolve(ctx, sc, &p.query)
+	names := s.resolveAliases(ctx, sc, &p.query)
 	p.renamed = len(names) > 0
 	if n := len(names); n > 0 { // not which: policy may keep from the principal what the filter lets through
 		p.out.Warnings = append(p.out.Warnings, "names: what the query names was looked for under "+strconv.Itoa(n)+" more")
 	}
-	if err := s.read(ctx, sc, p, names); err != nil {
+	if err := s.readQuery(ctx, sc, p, names); err != nil {
 		return nil, err
 	}
-	p.answers = s.plan(p)
+	p.answers = s.pickRetrievers(p)
 	return p, nil
 }
 
-// plan picks the retrievers of the query's type. A graph query finds its seeds by
+// pickRetrievers picks the retrievers of the query's type. A graph query finds its seeds by
 // keyword and vector as well.
-func (s *Selector) plan(p *Pool) []retrieve.Answer {
+func (s *Selector) pickRetrievers(p *Pool) []retrieve.Answer {
 	q := &p.query
 	var out []retrieve.Answer
 	if s.keyword != nil && strings.TrimSpace(q.Text) != "" && q.Type != schemas.QuerySemantic {
@@ -199,24 +203,24 @@ func (s *Selector) plan(p *Pool) []retrieve.Answer {
 	if len(out) == 0 {
 		out = append(out, retrieve.Answer{Retriever: s.recency})
 	}
-	return slices.DeleteFunc(out, func(a retrieve.Answer) bool { return q.skips(a.Name()) })
+	return slices.DeleteFunc(out, func(a retrieve.Answer) bool { return q.isSkipped(a.Name()) })
 }
 
-// fill reads what the answers name, and the turns around the best of it.
-func (s *Selector) fill(ctx context.Context, sc scope.Scope, p *Pool) error {
+// fillPool reads what the answers name, and the turns around the best of it.
+func (s *Selector) fillPool(ctx context.Context, sc scope.Scope, p *Pool) error {
 	p.columns = s.ranker.Pool()
-	if err := s.collect(ctx, p); err != nil {
+	if err := s.collectAnswers(ctx, p); err != nil {
 		return err
 	}
-	if err := s.others(ctx, sc, p); err != nil {
-		return storage(ctx, "items could not be read")
+	if err := s.askForOthers(ctx, sc, p); err != nil {
+		return newStorageError(ctx, "items could not be read")
 	}
-	s.timely(ctx, sc, p)
-	if q := &p.query; len(p.answers) > 0 && s.graph != nil && !q.skips(retrieve.NameGraph) && q.Type != schemas.QueryKeyword && q.Type != schemas.QuerySemantic {
-		s.walk(ctx, sc, p)
+	s.addTimelyItems(ctx, sc, p)
+	if q := &p.query; len(p.answers) > 0 && s.graph != nil && !q.isSkipped(retrieve.NameGraph) && q.Type != schemas.QueryKeyword && q.Type != schemas.QuerySemantic {
+		s.walkLinks(ctx, sc, p)
 	}
-	if err := s.neighbors(ctx, sc, p); err != nil {
-		return storage(ctx, "items could not be read")
+	if err := s.addNeighbors(ctx, sc, p); err != nil {
+		return newStorageError(ctx, "items could not be read")
 	}
 	s.addPrivate(ctx, sc, p)
 	p.addTools()
@@ -225,16 +229,16 @@ func (s *Selector) fill(ctx context.Context, sc scope.Scope, p *Pool) error {
 		p.previous = append(p.previous, p.columns.Add(v.ID))
 	}
 	p.columns.Grow()
-	if err := s.hydrate(ctx, sc, p, p.columns.All()); err != nil {
-		return storage(ctx, "items could not be read")
+	if err := s.readRecords(ctx, sc, p, p.columns.All()); err != nil {
+		return newStorageError(ctx, "items could not be read")
 	}
 	for i, r := range p.records {
 		switch {
 		case r == nil:
 		case !p.query.Filter.Match(&r.Facets): // an index may lag behind the record
 			p.records[i] = nil
-		case !p.query.sees(r.Record):
-			if p.query.saw(r.Record) {
+		case !p.query.canSeeRecord(r.Record):
+			if p.query.hasEarlierVersion(r.Record) {
 				p.replaced = append(p.replaced, *r.Record)
 			}
 			p.records[i] = nil
@@ -244,9 +248,9 @@ func (s *Selector) fill(ctx context.Context, sc scope.Scope, p *Pool) error {
 	return nil
 }
 
-// collect puts what the retrievers found into the pool. A retriever that fails is named in
+// collectAnswers puts what the retrievers found into the pool. A retriever that fails is named in
 // the warnings; when all fail, there is no ranking.
-func (s *Selector) collect(ctx context.Context, p *Pool) error {
+func (s *Selector) collectAnswers(ctx context.Context, p *Pool) error {
 	failed := 0
 	for i := range p.answers {
 		a := &p.answers[i]
@@ -262,23 +266,23 @@ func (s *Selector) collect(ctx context.Context, p *Pool) error {
 	if failed == 0 || failed < len(p.answers) {
 		return nil
 	}
-	if err := deadline(ctx); err != nil {
+	if err := checkDeadline(ctx); err != nil {
 		return err
 	}
 	return &schemas.Error{Code: schemas.CodeSearch, Message: "no retriever answered: " + strings.Join(p.out.Warnings, "; ")}
 }
 
-// neighbors makes places in the pool for the turns around the best finds.
-func (s *Selector) neighbors(ctx context.Context, sc scope.Scope, p *Pool) error {
+// addNeighbors makes places in the pool for the turns around the best finds.
+func (s *Selector) addNeighbors(ctx context.Context, sc scope.Scope, p *Pool) error {
 	if !p.columns.HasChannels() || !rank.MayPassTurns(p.query.Filter) {
 		return nil
 	}
 	best := slices.Clone(p.columns.First(p.question, linkedBest))
-	if err := s.hydrate(ctx, sc, p, best); err != nil {
+	if err := s.readRecords(ctx, sc, p, best); err != nil {
 		return err
 	}
 	s.ofSession(ctx, sc, p, best)
-	if s.disabled(rank.FeatureNear) {
+	if s.isDisabled(rank.FeatureNear) {
 		return nil
 	}
 	turns := make([]int32, 0, len(best))
@@ -286,7 +290,8 @@ func (s *Selector) neighbors(ctx context.Context, sc scope.Scope, p *Pool) error
 	for _, i := range best {
 		if r := p.records[i]; r != nil && r.IsTurn() {
 			p.columns.SetTerms(i, r.Terms)
-			turns, ids = append(turns, i), append(ids, r.ID)
+			turns = append(turns, i)
+			ids = append(ids, r.ID)
 		}
 	}
 	if len(ids) == 0 {
@@ -304,15 +309,16 @@ type references interface {
 	Refs(ctx context.Context, s scope.Scope, ids []string) ([]*items.Lent, error)
 }
 
-// hydrate reads the records at places, unless they were read before.
-func (s *Selector) hydrate(ctx context.Context, sc scope.Scope, p *Pool, of []int32) error {
+// readRecords reads the records at places, unless they were read before.
+func (s *Selector) readRecords(ctx context.Context, sc scope.Scope, p *Pool, of []int32) error {
 	all := p.columns.IDs()
 	p.records = append(p.records, make([]*items.Lent, len(all)-len(p.records))...)
 	ids := make([]string, 0, len(of))
 	missing := make([]int32, 0, len(of))
 	for _, i := range of {
 		if p.records[i] == nil {
-			ids, missing = append(ids, all[i]), append(missing, i)
+			ids = append(ids, all[i])
+			missing = append(missing, i)
 		}
 	}
 	if len(ids) == 0 {

@@ -102,7 +102,7 @@ func (s *History) Abbreviate(sc scope.Scope, name string, cs []candidate.Candida
 		if len(text) <= shortEnough {
 			continue
 		}
-		r.Replace(abbreviation(text, ago))
+		r.Replace(abbreviateText(text, ago))
 		r.Abbreviated = true
 		n++
 	}
@@ -141,8 +141,8 @@ func SessionPlaces(last []candidate.Version, cs []candidate.Candidate) []int {
 	return out
 }
 
-// abbreviation is the line that stands for a text that was shown.
-func abbreviation(text string, ago int) string {
+// abbreviateText is the line that stands for a text that was shown.
+func abbreviateText(text string, ago int) string {
 	packs := " packs ago) "
 	if ago == 1 {
 		packs = " pack ago) "
@@ -170,7 +170,7 @@ func (s *History) Add(sc scope.Scope, name string, cs []candidate.Candidate, sho
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.of(keyOf(sc, name))
+	h := s.openSession(keyOf(sc, name))
 	h.count++
 	h.last = nil
 	if keep {
@@ -191,8 +191,8 @@ func (s *History) Add(sc scope.Scope, name string, cs []candidate.Candidate, sho
 	}
 }
 
-// of returns the session's history and makes it the last used.
-func (s *History) of(of key) *packs {
+// openSession returns the session's history and makes it the last used.
+func (s *History) openSession(of key) *packs {
 	if e, ok := s.known[of]; ok {
 		s.recent.MoveToFront(e)
 		return e.Value.(*packs)

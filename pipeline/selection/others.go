@@ -9,16 +9,17 @@ import (
 	"satchel/schemas"
 )
 
-// others asks the retrievers again for what is no tool, where tools are most of what they found and
+// askForOthers asks the retrievers again for what is no tool, where tools are most of what they found and
 // more than the query wants: hundreds of tools that fit leave no place for anything else.
-func (s *Selector) others(ctx context.Context, sc scope.Scope, p *Pool) error {
+func (s *Selector) askForOthers(ctx context.Context, sc scope.Scope, p *Pool) error {
 	if p.query.Tools <= 0 || !p.More() {
 		return nil
 	}
-	if err := s.hydrate(ctx, sc, p, p.columns.All()); err != nil {
+	if err := s.readRecords(ctx, sc, p, p.columns.All()); err != nil {
 		return err
 	}
-	tools, all := 0, 0
+	tools := 0
+	all := 0
 	for _, r := range p.records {
 		if r != nil {
 			all++

@@ -15,7 +15,7 @@ import (
 func (s *Selector) addPrivate(ctx context.Context, sc scope.Scope, p *Pool) {
 	q := &p.query
 	if s.cfg.Private == nil || q.ShownWhole == nil || q.Type == schemas.QuerySemantic ||
-		strings.TrimSpace(q.Text) == "" || q.skips(retrieve.NameKeyword) {
+		strings.TrimSpace(q.Text) == "" || q.isSkipped(retrieve.NameKeyword) {
 		return
 	}
 	within, cancel := retrieve.Within(ctx, s.cfg.Deadline)

@@ -20,11 +20,11 @@ const (
 	aliasNames = 6 // other names that a query is given
 )
 
-// resolve returns other names of what the query names, as items say that FilterVisible
+// resolveAliases returns other names of what the query names, as items say that FilterVisible
 // lets through: nothing where none does, or when the graph is not to be asked. That the graph
 // does not answer is said where it is walked.
-func (s *Selector) resolve(ctx context.Context, sc scope.Scope, q *Query) []string {
-	if s.graph == nil || q.FilterVisible == nil || s.disabled(rank.FeatureAliases) || q.Text == "" || q.Skip != nil && q.Skip(retrieve.NameGraph) {
+func (s *Selector) resolveAliases(ctx context.Context, sc scope.Scope, q *Query) []string {
+	if s.graph == nil || q.FilterVisible == nil || s.isDisabled(rank.FeatureAliases) || q.Text == "" || q.Skip != nil && q.Skip(retrieve.NameGraph) {
 		return nil
 	}
 	keys := language.AliasKeys(q.Text)
@@ -45,7 +45,7 @@ func (s *Selector) resolve(ctx context.Context, sc scope.Scope, q *Query) []stri
 	if err != nil {
 		return nil
 	}
-	records = slices.DeleteFunc(records, func(r schemas.Record) bool { return r.SupersededBy != "" || !q.sees(&r) })
+	records = slices.DeleteFunc(records, func(r schemas.Record) bool { return r.SupersededBy != "" || !q.canSeeRecord(&r) })
 	var names []string
 	for _, r := range q.FilterVisible(ctx, records) {
 		names = otherNames(names, &r, q.Text)
@@ -53,14 +53,14 @@ func (s *Selector) resolve(ctx context.Context, sc scope.Scope, q *Query) []stri
 	return names
 }
 
-// sees reports whether the query's past has an item already.
-func (q *Query) sees(r *schemas.Record) bool {
+// canSeeRecord reports whether the query's past has an item already.
+func (q *Query) canSeeRecord(r *schemas.Record) bool {
 	return (q.AsOf <= 0 || r.Position <= q.AsOf) && (q.AsOfTime.IsZero() || !r.RecordedAt.After(q.AsOfTime))
 }
 
-// saw reports whether the query's past may have had an item in an earlier version: for a
+// hasEarlierVersion reports whether the query's past may have had an item in an earlier version: for a
 // position it had; when a version was recorded, the log knows.
-func (q *Query) saw(r *schemas.Record) bool {
+func (q *Query) hasEarlierVersion(r *schemas.Record) bool {
 	return r.First > 0 && r.First < r.Position && (q.AsOf <= 0 || r.First <= q.AsOf)
 }
 
@@ -77,8 +77,8 @@ func otherNames(names []string, r *candidate.Visible, query string) []string {
 	return names
 }
 
-// with is a query's text with other names of what it names.
-func with(text string, names []string) string {
+// appendNames is a query's text with other names of what it names.
+func appendNames(text string, names []string) string {
 	if len(names) == 0 {
 		return text
 	}

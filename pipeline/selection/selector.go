@@ -124,7 +124,7 @@ func (s *Selector) Terms(text string) []uint64 { return s.ranker.Terms(text) }
 // InvalidateCaches drops what is kept of items in memory. Call it after an erasure.
 func (s *Selector) InvalidateCaches() { s.ranker.InvalidateCaches() }
 
-func (s *Selector) disabled(name string) bool { return slices.Contains(s.cfg.Disable, name) }
+func (s *Selector) isDisabled(name string) bool { return slices.Contains(s.cfg.Disable, name) }
 
 // Query is what is looked for.
 type Query struct {
@@ -211,10 +211,10 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, p *Pool, by candida
 	}
 	p.out.Candidates, warnings, err = s.ranker.Rank(ctx, sc, p.columns, by, req)
 	if err != nil {
-		return Ranking{}, storage(ctx, "item statistics could not be read")
+		return Ranking{}, newStorageError(ctx, "item statistics could not be read")
 	}
 	p.out.Warnings = append(p.out.Warnings, warnings...)
-	p.out.Unmentioned = s.unmentioned(ctx, sc, p, by.Visible)
+	p.out.Unmentioned = s.findUnmentionedNames(ctx, sc, p, by.Visible)
 	p.out.Unread = s.ranker.Unread(p.columns, req, p.out.Candidates)
 	p.out.Found = len(p.out.Unread)
 	for i := range p.out.Candidates {
@@ -272,7 +272,7 @@ func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([
 // shown, so an endpoint gets the query without.
 func embedQuery(ctx context.Context, by model.QuestionForm, about string, names []string) ([][]float32, error) {
 	if by.Here != nil {
-		about = with(about, names)
+		about = appendNames(about, names)
 	}
 	return by.Embed(ctx, []string{about})
 }
@@ -299,27 +299,28 @@ func (s *Selector) Like(ctx context.Context, sc scope.Scope, may schemas.Filter,
 	ctx, cancel := retrieve.Within(ctx, s.cfg.Deadline)
 	defer cancel()
 	vectors, err := by.Here.Embed(ctx, []string{text})
-	if err != nil || len(vectors) != 1 || zero(vectors[0]) {
+	if err != nil || len(vectors) != 1 || isZeroVector(vectors[0]) {
 		return nil, err
 	}
 	return index.Score(ctx, sc, &retrieve.Query{Vector: vectors[0], Model: by.Model().String(), Filter: may}, ids)
 }
 
-// read reads the query, with other names of what it names, and embeds it where the type wants
+// readQuery reads the query, with other names of what it names, and embeds it where the type wants
 // a vector.
-func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []string) error {
+func (s *Selector) readQuery(ctx context.Context, sc scope.Scope, p *Pool, names []string) error {
 	q := &p.query
 	about := q.Text
-	if !s.disabled(rank.FeatureSubject) {
-		about = s.phrases.subject(q.Text)
+	if !s.isDisabled(rank.FeatureSubject) {
+		about = s.phrases.findSubject(q.Text)
 	}
 	byVector := q.Type != schemas.QueryKeyword && s.vector != nil
-	if p.questions = q.Questions; p.questions.Embedder == nil && byVector {
+	p.questions = q.Questions
+	if p.questions.Embedder == nil && byVector {
 		p.questions = s.Questions(ctx, sc)
 	}
 	p.question = s.ranker.Read(q.Text, about, q.Type, names, p.questions.Here != nil, q.Now)
 	asked := about
-	about = with(about, names)
+	about = appendNames(about, names)
 	each := (q.Limit + 1) / 2 // of two indexes that rank all of it
 	if q.Type == schemas.QueryKeyword || q.Type == schemas.QuerySemantic || s.vector == nil {
 		each = q.Limit
@@ -336,39 +337,40 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []st
 		p.search.Model = p.questions.Model().String()
 	}
 	p.out.Embedding = p.search.Model
-	wanted := q.Type == schemas.QuerySemantic || !q.skips(retrieve.NameVector)
+	wanted := q.Type == schemas.QuerySemantic || !q.isSkipped(retrieve.NameVector)
 	if wanted && len(q.Vector) == 0 && q.Text != "" && p.questions.Embedder != nil {
 		vectors, err := embedQuery(ctx, p.questions, asked, names)
 		switch {
 		case err == nil && len(vectors) == 1:
 			p.search.Vector = vectors[0]
 		case ctx.Err() != nil:
-			return deadline(ctx)
+			return checkDeadline(ctx)
 		default:
 			p.out.Warnings = append(p.out.Warnings, "vector: the query could not be embedded")
 		}
 	}
-	if zero(p.search.Vector) {
+	if isZeroVector(p.search.Vector) {
 		p.search.Vector = nil
 		if q.Type == schemas.QuerySemantic {
 			return &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector, and the query has none"}
 		}
 	}
-	return s.encode(ctx, p, asked, names)
+	return s.encodeQuestion(ctx, p, asked, names)
 }
 
-// encode embeds the question by the sentence encoder.
-func (s *Selector) encode(ctx context.Context, p *Pool, asked string, names []string) error {
+// encodeQuestion embeds the question by the sentence encoder.
+func (s *Selector) encodeQuestion(ctx context.Context, p *Pool, asked string, names []string) error {
 	q := &p.query
-	if s.encoder == nil || q.Text == "" || q.skips(retrieve.NameVector) || q.skips(retrieve.NameEncoder) {
+	if s.encoder == nil || q.Text == "" || q.isSkipped(retrieve.NameVector) || q.isSkipped(retrieve.NameEncoder) {
 		return nil
 	}
-	vectors, err := s.cfg.Encoder.Embed(ctx, []string{with(asked, names)})
+	vectors, err := s.cfg.Encoder.Embed(ctx, []string{appendNames(asked, names)})
 	switch {
-	case err == nil && len(vectors) == 1 && !zero(vectors[0]):
-		p.search.Encoded, p.out.Vector = vectors[0], vectors[0]
+	case err == nil && len(vectors) == 1 && !isZeroVector(vectors[0]):
+		p.search.Encoded = vectors[0]
+		p.out.Vector = vectors[0]
 	case ctx.Err() != nil:
-		return deadline(ctx)
+		return checkDeadline(ctx)
 	case err != nil:
 		p.out.Warnings = append(p.out.Warnings, "encoder: the query could not be encoded")
 	}
@@ -380,21 +382,21 @@ func (q *Query) Wants(v *candidate.Visible) bool {
 	return !slices.ContainsFunc(q.Where, func(holds filter.Predicate) bool { return !holds(v) })
 }
 
-func (q *Query) skips(name string) bool { return q.Skip != nil && q.Skip(name) }
+func (q *Query) isSkipped(name string) bool { return q.Skip != nil && q.Skip(name) }
 
-func zero(v []float32) bool {
+func isZeroVector(v []float32) bool {
 	return !slices.ContainsFunc(v, func(x float32) bool { return x != 0 })
 }
 
-func deadline(ctx context.Context) error {
+func checkDeadline(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "the request's time ran out"}
 	}
 	return nil
 }
 
-func storage(ctx context.Context, message string) error {
-	if err := deadline(ctx); err != nil {
+func newStorageError(ctx context.Context, message string) error {
+	if err := checkDeadline(ctx); err != nil {
 		return err
 	}
 	return &schemas.Error{Code: schemas.CodeStorage, Message: message}

@@ -37,7 +37,8 @@ func askedWords(text string) []askedWord {
 				start = i
 			}
 		case start >= 0:
-			out, start = append(out, askedWord{strings.ToLower(text[start:i]), start, i}), -1
+			out = append(out, askedWord{strings.ToLower(text[start:i]), start, i})
+			start = -1
 		}
 	}
 	if start >= 0 {
@@ -49,14 +50,14 @@ func askedWords(text string) []askedWord {
 // fewestLeft is how many words that are no stop words a subject must have.
 const fewestLeft = 2
 
-// subject returns what a question is about: its text without the questionPhrases, or as it is
+// findSubject returns what a question is about: its text without the questionPhrases, or as it is
 // where too little would be left.
-func (a questionPhrases) subject(text string) string {
+func (a questionPhrases) findSubject(text string) string {
 	ws := askedWords(text)
 	var b strings.Builder
 	from := 0
 	for i := 0; i < len(ws); {
-		n := a.match(ws[i:])
+		n := a.countAskingWords(ws[i:])
 		if n == 0 {
 			i++
 			continue
@@ -76,8 +77,8 @@ func (a questionPhrases) subject(text string) string {
 	return out
 }
 
-// match returns how many of the first words are an asking, 0 for none.
-func (a questionPhrases) match(ws []askedWord) int {
+// countAskingWords returns how many of the first words are an asking, 0 for none.
+func (a questionPhrases) countAskingWords(ws []askedWord) int {
 	for _, pattern := range a {
 		if n, ok := matchWords(pattern, ws); ok && !(n == 2 && len(ws) > 2 && ws[1].text == "order" && ws[2].text == "to") {
 			return n

@@ -23,7 +23,7 @@ func TestSubject(t *testing.T) {
 		"快递行业年度盛典的持续时间是什么？":                        "快递行业年度盛典的持续时间是什么？",
 		"Which order did the customer place first": "Which order did the customer place first",
 	} {
-		if got := newQuestionPhrases().subject(text); got != want {
+		if got := newQuestionPhrases().findSubject(text); got != want {
 			t.Errorf("subject of %q is %q, want %q", text, got, want)
 		}
 	}
@@ -41,7 +41,7 @@ func TestSubjectTakesAway(t *testing.T) {
 		for _, w := range text {
 			joined += w + " "
 		}
-		got, all := language.Words(askings.subject(joined)), language.Words(joined)
+		got, all := language.Words(askings.findSubject(joined)), language.Words(joined)
 		at := 0
 		for _, w := range got {
 			for at < len(all) && all[at] != w {

@@ -17,9 +17,9 @@ const (
 	timelyScore = .5   // of the best score of the question's words, or of its meaning, at least
 )
 
-// timely makes places in the pool for the newest items that fit the question about as well as the best
+// addTimelyItems makes places in the pool for the newest items that fit the question about as well as the best
 // finds, where the profile weighs recency, or the query or the question wants the newest: among many that are alike, the retrievers return others.
-func (s *Selector) timely(ctx context.Context, sc scope.Scope, p *Pool) {
+func (s *Selector) addTimelyItems(ctx context.Context, sc scope.Scope, p *Pool) {
 	s.onDays(ctx, sc, p)
 	prof := p.out.Profile
 	if weighs := prof.Recency > 0 && prof.Lambda > 0; !weighs && !p.query.Newest && !p.question.AsksNewest() {
@@ -36,9 +36,9 @@ func (s *Selector) timely(ctx context.Context, sc scope.Scope, p *Pool) {
 	within, cancel := retrieve.Within(ctx, s.cfg.Deadline)
 	defer cancel()
 	least := timelyScore * p.answers[at].Result.Hits[0].Score
-	fit, err := s.newest(within, sc, p, by, p.query.Filter, newestRead, least)
+	fit, err := s.findNewestItems(within, sc, p, by, p.query.Filter, newestRead, least)
 	if err == nil && len(fit) < mostTimely {
-		fit, err = s.newest(within, sc, p, by, p.query.Filter, MaxReach, least)
+		fit, err = s.findNewestItems(within, sc, p, by, p.query.Filter, MaxReach, least)
 	}
 	if err != nil {
 		p.out.Warnings = append(p.out.Warnings, retrieve.NameRecency+": "+retrieve.Failure(err))
@@ -51,8 +51,8 @@ func (s *Selector) timely(ctx context.Context, sc scope.Scope, p *Pool) {
 	p.out.Counts[retrieve.NameRecency] = len(fit)
 }
 
-// newest returns the first of the newest items to which a retriever gives a score of at least so much.
-func (s *Selector) newest(
+// findNewestItems returns the first of the newest items to which a retriever gives a score of at least so much.
+func (s *Selector) findNewestItems(
 	ctx context.Context, sc scope.Scope, p *Pool, by retrieve.Scorer, filter schemas.Filter, read int, least float64,
 ) ([]string, error) {
 	exclude := p.query.Exclude
@@ -93,7 +93,7 @@ func (s *Selector) ofSession(ctx context.Context, sc scope.Scope, p *Pool, best 
 	within, cancel := retrieve.Within(ctx, s.cfg.Deadline)
 	defer cancel()
 	filter := p.query.Filter.And(schemas.Where(schemas.Cond{Field: schemas.FieldSession, Op: schemas.In, Values: []string{session}}))
-	fit, err := s.newest(within, sc, p, by, filter, sessionRead, alikeScore*p.answers[at].Result.Hits[0].Score)
+	fit, err := s.findNewestItems(within, sc, p, by, filter, sessionRead, alikeScore*p.answers[at].Result.Hits[0].Score)
 	if err != nil {
 		p.out.Warnings = append(p.out.Warnings, retrieve.NameRecency+": "+retrieve.Failure(err))
 	}
@@ -107,7 +107,8 @@ func (p *Pool) mostOf(best []int32) string {
 	n := map[string]int{}
 	for _, i := range best {
 		if r := p.records[i]; r != nil {
-			if n[r.Facets.Session]++; 2*n[r.Facets.Session] > len(best) {
+			n[r.Facets.Session]++
+			if 2*n[r.Facets.Session] > len(best) {
 				return r.Facets.Session
 			}
 		}

@@ -34,7 +34,7 @@ func (p *Pool) planTools() {
 func (p *Pool) addTools() {
 	for i := range p.tools.Answers {
 		a := &p.tools.Answers[i]
-		if a.Err != nil && p.failed(a.Name()) {
+		if a.Err != nil && p.hasFailed(a.Name()) {
 			continue // its warning is there
 		}
 		if a.Err != nil {
@@ -47,7 +47,7 @@ func (p *Pool) addTools() {
 	}
 }
 
-// failed reports whether a retriever has not answered the search among all items.
-func (p *Pool) failed(name string) bool {
+// hasFailed reports whether a retriever has not answered the search among all items.
+func (p *Pool) hasFailed(name string) bool {
 	return slices.ContainsFunc(p.answers, func(a retrieve.Answer) bool { return a.Name() == name && a.Err != nil })
 }

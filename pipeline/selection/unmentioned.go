@@ -21,14 +21,14 @@ const (
 	title    = 4  // words with a capital make a title, where they are most of the words
 )
 
-// unmentioned returns the names in a question that no item has which the principal may see. It
+// findUnmentionedNames returns the names in a question that no item has which the principal may see. It
 // looks among the items that were found, and asks the keyword index for a name that none of them
 // has. Where that does not answer, the name counts as mentioned. A name that is given to tools is what
 // they are called with: where nothing else was found, none is returned. Nor is any of a question in a language that is
 // not read: names may have cases there.
-func (s *Selector) unmentioned(ctx context.Context, sc scope.Scope, p *Pool, seen []*candidate.Visible) []string {
+func (s *Selector) findUnmentionedNames(ctx context.Context, sc scope.Scope, p *Pool, seen []*candidate.Visible) []string {
 	q := &p.query
-	if s.keyword == nil || q.FilterVisible == nil || q.skips(retrieve.NameKeyword) || p.renamed || p.question.Unread() || !slices.ContainsFunc(seen, tells) {
+	if s.keyword == nil || q.FilterVisible == nil || q.isSkipped(retrieve.NameKeyword) || p.renamed || p.question.Unread() || !slices.ContainsFunc(seen, isNotTool) {
 		return nil
 	}
 	var out []string
@@ -38,7 +38,7 @@ func (s *Selector) unmentioned(ctx context.Context, sc scope.Scope, p *Pool, see
 			return v != nil && (strings.Contains(v.Content.Text(), name.text) || strings.Contains(v.Speaker, name.text) ||
 				!v.Masked && bytes.Contains(v.Attributes, []byte(name.text)))
 		}
-		if slices.ContainsFunc(seen, has) || s.mentioned(ctx, sc, q, name.text) {
+		if slices.ContainsFunc(seen, has) || s.isMentioned(ctx, sc, q, name.text) {
 			continue
 		}
 		if n := len(out); n > 0 && last == name.at-1 {
@@ -51,11 +51,11 @@ func (s *Selector) unmentioned(ctx context.Context, sc scope.Scope, p *Pool, see
 	return out
 }
 
-// tells reports whether an item is not a tool.
-func tells(v *candidate.Visible) bool { return v != nil && v.Kind != schemas.KindTool }
+// isNotTool reports whether an item is not a tool.
+func isNotTool(v *candidate.Visible) bool { return v != nil && v.Kind != schemas.KindTool }
 
-// mentioned reports whether an item has the name that the principal may see whole.
-func (s *Selector) mentioned(ctx context.Context, sc scope.Scope, q *Query, name string) bool {
+// isMentioned reports whether an item has the name that the principal may see whole.
+func (s *Selector) isMentioned(ctx context.Context, sc scope.Scope, q *Query, name string) bool {
 	known := q.Known
 	if known.IsNone() {
 		known = q.Population
@@ -75,7 +75,7 @@ func (s *Selector) mentioned(ctx context.Context, sc scope.Scope, q *Query, name
 	if err != nil {
 		return true
 	}
-	return len(q.FilterVisible(ctx, slices.DeleteFunc(records, func(r schemas.Record) bool { return !q.sees(&r) }))) > 0
+	return len(q.FilterVisible(ctx, slices.DeleteFunc(records, func(r schemas.Record) bool { return !q.canSeeRecord(&r) }))) > 0
 }
 
 // name is a word of a question that is written like a name, and its place among the words.
@@ -87,18 +87,21 @@ type name struct {
 // namesIn returns the words that are written like names: with a capital, within a sentence. Of a
 // text that writes most words so, and of German, which writes nouns so, there are none.
 func namesIn(text string) []name {
-	if german(language.Words(text)) {
+	if isGermanQuestion(language.Words(text)) {
 		return nil
 	}
 	var out []name
-	starts, capitals, all := true, 0, 0
+	starts := true
+	capitals := 0
+	all := 0
 	for at, field := range strings.Fields(text) {
 		begins := starts
 		starts = strings.ContainsAny(field[len(field)-1:], ".?!:")
 		w := strings.TrimFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		w = strings.TrimSuffix(strings.TrimSuffix(w, "'s"), "’s")
 		first, _ := utf8.DecodeRuneInString(w)
-		if all++; !unicode.IsUpper(first) {
+		all++
+		if !unicode.IsUpper(first) {
 			continue
 		}
 		capitals++
@@ -114,10 +117,11 @@ func namesIn(text string) []name {
 	return out
 }
 
-// german reports whether words are those of a German question: one that asks, or two others. Words of names that are
+// isGermanQuestion reports whether words are those of a German question: one that asks, or two others. Words of names that are
 // not German, as "von", do not count.
-func german(ws []string) bool {
-	words, n := language.Of("de"), 0
+func isGermanQuestion(ws []string) bool {
+	words := language.Of("de")
+	n := 0
 	for _, w := range ws {
 		switch {
 		case words.Is(language.Asking, w):

@@ -10,28 +10,32 @@ import (
 	"satchel/schemas"
 )
 
-// followed are the links that a query follows when it names none: from an item to its causes,
+// listFollowedLinks are the links that a query follows when it names none: from an item to its causes,
 // its sources, what it replaced and the whole it is a part of.
-func followed() []schemas.Rel {
+func listFollowedLinks() []schemas.Rel {
 	return []schemas.Rel{schemas.RelCausedBy, schemas.RelDerivedFrom, schemas.RelSupersedes, schemas.RelPartOf}
 }
 
-// walk adds what is near the best finds and the entities of the query, over any link. Besides, it
+// walkLinks adds what is near the best finds and the entities of the query, over any link. Besides, it
 // notes which items the followed links reach: these get a part of the recall.
-func (s *Selector) walk(ctx context.Context, sc scope.Scope, p *Pool) {
+func (s *Selector) walkLinks(ctx context.Context, sc scope.Scope, p *Pool) {
 	near := p.search
 	near.Limit = graphLimit
-	seeds := p.seeds()
+	seeds := p.collectSeeds()
 	for _, i := range seeds {
 		near.Seeds = append(near.Seeds, p.columns.IDs()[i])
 	}
 	ctx, cancel := retrieve.Within(ctx, s.cfg.Deadline)
 	defer cancel()
-	g, links := near.Graph, near
+	g := near.Graph
+	links := near
 	named := g != nil && len(g.Rels)+len(g.From) > 0 // the client's links are those to follow
-	links.Graph, links.Entities = &schemas.GraphQuery{Rels: followed()}, nil
+	links.Graph = &schemas.GraphQuery{Rels: listFollowedLinks()}
+	links.Entities = nil
 	if g != nil {
-		links.Graph.Hops, links.Graph.Kinds, links.Graph.Labels = g.Hops, g.Kinds, g.Labels
+		links.Graph.Hops = g.Hops
+		links.Graph.Kinds = g.Kinds
+		links.Graph.Labels = g.Labels
 	}
 	var found, linked retrieve.Result
 	var err error
@@ -40,7 +44,8 @@ func (s *Selector) walk(ctx context.Context, sc scope.Scope, p *Pool) {
 		wait.Go(func() { linked, _ = s.graph.Retrieve(ctx, sc, &links) }) // the other walk says what fails
 	}
 	found, err = s.graph.Retrieve(ctx, sc, &near)
-	if wait.Wait(); err != nil {
+	wait.Wait()
+	if err != nil {
 		p.out.Warnings = append(p.out.Warnings, retrieve.NameGraph+": "+retrieve.Failure(err))
 		return
 	}
@@ -48,7 +53,8 @@ func (s *Selector) walk(ctx context.Context, sc scope.Scope, p *Pool) {
 	p.out.Counts[retrieve.NameGraph] = len(found.Hits)
 	rels := links.Graph.Rels
 	if named {
-		linked, rels = found, g.Rels
+		linked = found
+		rels = g.Rels
 	}
 	p.columns.Take(retrieve.NameGraph, 0, found)
 	p.columns.TakeLinks(linked, rels, !named)
@@ -58,8 +64,8 @@ func (s *Selector) walk(ctx context.Context, sc scope.Scope, p *Pool) {
 	p.asked = named || p.query.Type == schemas.QueryGraph
 }
 
-// seeds are the places where a walk begins: the best finds, and the items that the client names.
-func (p *Pool) seeds() []int32 {
+// collectSeeds are the places where a walk begins: the best finds, and the items that the client names.
+func (p *Pool) collectSeeds() []int32 {
 	seeds := slices.Clone(p.columns.First(p.question, graphSeeds))
 	if g := p.query.Graph; g != nil {
 		for _, id := range g.From {

@@ -35,7 +35,7 @@ func (b *bpe) Count(text string) int {
 	total := 0
 	for len(text) > 0 {
 		n := nextPiece(text)
-		total += b.pieces.count(encoding, text[:n])
+		total += b.pieces.countPiece(encoding, text[:n])
 		text = text[n:]
 	}
 	return total

@@ -33,18 +33,18 @@ func Cached(c Counter, entries int) Counter {
 func (k *cached) Count(text string) int {
 	key := [2]uint64{maphash.String(k.seeds[0], text), maphash.String(k.seeds[1], text)}
 	shard := &k.shards[key[0]%shards]
-	if n, ok := shard.get(key); ok {
+	if n, ok := shard.findCount(key); ok {
 		return n
 	}
 	n := k.Counter.Count(text)
-	shard.put(key, n)
+	shard.storeCount(key, n)
 	return n
 }
 
 // Exact reports whether the counter behind the cache is exact.
 func (k *cached) Exact() bool { return Exact(k.Counter) }
 
-func (k *cached) prefix(text string, n int) string { return Truncate(k.Counter, text, n) }
+func (k *cached) takePrefix(text string, n int) string { return Truncate(k.Counter, text, n) }
 
 // lru keeps the counts used last in a ring threaded through a slice; node 0 is its head.
 type lru struct {
@@ -60,47 +60,52 @@ type node struct {
 	prev, next int32
 }
 
-func (l *lru) get(key [2]uint64) (int, bool) {
+func (l *lru) findCount(key [2]uint64) (int, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i, ok := l.at[key]
 	if !ok {
 		return 0, false
 	}
-	l.unlink(i)
-	l.first(i)
+	l.unlinkNode(i)
+	l.linkFirst(i)
 	return l.nodes[i].count, true
 }
 
-func (l *lru) put(key [2]uint64, count int) {
+func (l *lru) storeCount(key [2]uint64, count int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, dup := l.at[key]; dup {
 		return
 	}
 	if l.at == nil {
-		l.at, l.nodes = map[[2]uint64]int32{}, make([]node, 1)
+		l.at = map[[2]uint64]int32{}
+		l.nodes = make([]node, 1)
 	}
 	i := int32(len(l.nodes))
 	if len(l.nodes) <= l.limit {
 		l.nodes = append(l.nodes, node{})
 	} else {
 		i = l.nodes[0].prev
-		l.unlink(i)
+		l.unlinkNode(i)
 		delete(l.at, l.nodes[i].key)
 	}
-	l.nodes[i].key, l.nodes[i].count = key, count
+	l.nodes[i].key = key
+	l.nodes[i].count = count
 	l.at[key] = i
-	l.first(i)
+	l.linkFirst(i)
 }
 
-func (l *lru) unlink(i int32) {
+func (l *lru) unlinkNode(i int32) {
 	n := l.nodes[i]
-	l.nodes[n.prev].next, l.nodes[n.next].prev = n.next, n.prev
+	l.nodes[n.prev].next = n.next
+	l.nodes[n.next].prev = n.prev
 }
 
-func (l *lru) first(i int32) {
+func (l *lru) linkFirst(i int32) {
 	next := l.nodes[0].next
-	l.nodes[i].prev, l.nodes[i].next = 0, next
-	l.nodes[0].next, l.nodes[next].prev = i, i
+	l.nodes[i].prev = 0
+	l.nodes[i].next = next
+	l.nodes[0].next = i
+	l.nodes[next].prev = i
 }

@@ -18,7 +18,9 @@ func safeCut(text string) int {
 		return len(text)
 	}
 	limit := min(len(text), maxChunk)
-	between, spaces, at := 0, 0, 0
+	between := 0
+	spaces := 0
+	at := 0
 	letter := false // the rune before the white space was a letter
 	for at < limit {
 		r, n := utf8.DecodeRuneInString(text[at:])
@@ -29,9 +31,11 @@ func safeCut(text string) int {
 			}
 			spaces += n
 		case spaces == 1 && letter && unicode.IsLetter(r) && text[at-1] == ' ':
-			between, spaces = at-1, 0
+			between = at - 1
+			spaces = 0
 		default:
-			letter, spaces = unicode.IsLetter(r), 0
+			letter = unicode.IsLetter(r)
+			spaces = 0
 		}
 		at += n
 	}

@@ -22,8 +22,8 @@ func (Estimate) Count(text string) int {
 // Exact returns false.
 func (Estimate) Exact() bool { return false }
 
-// prefix returns the longest beginning of text of at most n tokens.
-func (Estimate) prefix(text string, n int) string {
+// takePrefix returns the longest beginning of text of at most n tokens.
+func (Estimate) takePrefix(text string, n int) string {
 	left := 4 * n
 	for i, r := range text {
 		cost := 1
@@ -31,7 +31,8 @@ func (Estimate) prefix(text string, n int) string {
 			_, size := utf8.DecodeRuneInString(text[i:])
 			cost = 2 * size
 		}
-		if left -= cost; left < 0 {
+		left -= cost
+		if left < 0 {
 			return text[:i]
 		}
 	}

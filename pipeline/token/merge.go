@@ -11,13 +11,13 @@ type encoding struct {
 	cased  bool // as o200k_base splits
 }
 
-// each calls found with the length of each token of text.
-func (e *encoding) each(text string, found func(length int)) {
+// visitTokens calls found with the length of each token of text.
+func (e *encoding) visitTokens(text string, found func(length int)) {
 	for len(text) > 0 {
-		part := text[:splitter{text, e.cased}.next()]
+		part := text[:splitter{text, e.cased}.measurePart()]
 		text = text[len(part):]
 		switch {
-		case e.tokens.rank(part) != noRank:
+		case e.tokens.findRank(part) != noRank:
 			found(len(part))
 		case len(part) <= shortPart:
 			e.mergeShort(part, found)
@@ -27,13 +27,13 @@ func (e *encoding) each(text string, found func(length int)) {
 	}
 }
 
-// count returns how many tokens a text has. A byte that is no UTF-8 counts as U+FFFD.
-func (e *encoding) count(text string) int {
+// countTokens returns how many tokens a text has. A byte that is no UTF-8 counts as U+FFFD.
+func (e *encoding) countTokens(text string) int {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
 	n := 0
-	e.each(text, func(int) { n++ })
+	e.visitTokens(text, func(int) { n++ })
 	return n
 }
 
@@ -52,7 +52,7 @@ func (e *encoding) mergeShort(part string, found func(int)) {
 		if i+2 > n {
 			return noRank
 		}
-		return e.tokens.rank(part[starts[i]:starts[i+2]])
+		return e.tokens.findRank(part[starts[i]:starts[i+2]])
 	}
 	for i := range n {
 		ranks[i] = rank(i)
@@ -105,15 +105,19 @@ func (p *pairs) Pop() any {
 // mergeLong does what mergeShort does in time that is nearly proportional to the length.
 func (e *encoding) mergeLong(part string, found func(int)) {
 	n := len(part)
-	next, before, ranks := make([]int, n+1), make([]int, n+1), make([]uint32, n+1) // of what begins at a byte
+	next := make([]int, n+1)
+	before := make([]int, n+1)
+	ranks := make([]uint32, n+1) // of what begins at a byte
 	for i := range n + 1 {
-		next[i], before[i], ranks[i] = i+1, i-1, noRank
+		next[i] = i + 1
+		before[i] = i - 1
+		ranks[i] = noRank
 	}
 	var queue pairs
 	look := func(i int) {
 		ranks[i] = noRank
 		if i < n && next[i] < n {
-			ranks[i] = e.tokens.rank(part[i:next[next[i]]])
+			ranks[i] = e.tokens.findRank(part[i:next[next[i]]])
 		}
 		if ranks[i] != noRank {
 			heap.Push(&queue, uint64(ranks[i])<<32|uint64(i))

@@ -40,8 +40,8 @@ type pieces struct {
 
 func newPieces() *pieces { return &pieces{seed: maphash.MakeSeed()} }
 
-// count returns how many tokens a piece has.
-func (p *pieces) count(e *encoding, piece string) int {
+// countPiece returns how many tokens a piece has.
+func (p *pieces) countPiece(e *encoding, piece string) int {
 	if len(piece) > longestKept {
 		return countAll(e, piece)
 	}
@@ -63,7 +63,7 @@ func countAll(e *encoding, text string) int {
 	total := 0
 	for len(text) > 0 {
 		n := safeCut(text)
-		total += e.count(text[:n])
+		total += e.countTokens(text[:n])
 		text = text[n:]
 	}
 	return total

@@ -29,7 +29,7 @@ func expected(t interface{ Fatal(...any) }, e *encoding, text string) (n int) {
 	split := pattern(e.cased)
 	match, err := split.FindStringMatch(string([]rune(text)))
 	for ; match != nil && err == nil; match, err = split.FindNextMatch(match) {
-		if e.tokens.rank(match.String()) != noRank {
+		if e.tokens.findRank(match.String()) != noRank {
 			n++
 			continue
 		}
@@ -48,7 +48,7 @@ func merged(tokens *table, part string) (list []string) {
 	for {
 		least, at := uint32(noRank), 0
 		for i := range len(list) - 1 {
-			if rank := tokens.rank(list[i] + list[i+1]); rank < least {
+			if rank := tokens.findRank(list[i] + list[i+1]); rank < least {
 				least, at = rank, i
 			}
 		}
@@ -86,8 +86,8 @@ func TestLongParts(t *testing.T) {
 		b := newBPE(name)
 		for _, part := range []string{"a", "ab", "xyzzy", "word", "日本語", "-=", "=", "é", "QwErTy"} {
 			for _, times := range []int{12, 13, 64, 65, 200, 500} {
-				if text := strings.Repeat(part, times); loaded(t, b).count(text) != counted(t, name, text) {
-					t.Errorf("%s: %d times %q has %d tokens, want %d", name, times, part, loaded(t, b).count(text), counted(t, name, text))
+				if text := strings.Repeat(part, times); loaded(t, b).countTokens(text) != counted(t, name, text) {
+					t.Errorf("%s: %d times %q has %d tokens, want %d", name, times, part, loaded(t, b).countTokens(text), counted(t, name, text))
 				}
 			}
 		}

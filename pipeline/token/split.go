@@ -60,8 +60,8 @@ type splitter struct {
 	cased bool // as o200k_base
 }
 
-// at returns the class of the rune at a place, and its length: 0 at the end.
-func (s splitter) at(i int) (class uint8, size int) {
+// classifyRune returns the class of the rune at a place, and its length: 0 at the end.
+func (s splitter) classifyRune(i int) (class uint8, size int) {
 	if i >= len(s.text) {
 		return 0, 0
 	}
@@ -72,10 +72,10 @@ func (s splitter) at(i int) (class uint8, size int) {
 	return classOf(r), size
 }
 
-// run returns where the runes end that begin at i and have one of the classes.
-func (s splitter) run(i int, any uint8) int {
+// findRunEnd returns where the runes end that begin at i and have one of the classes.
+func (s splitter) findRunEnd(i int, any uint8) int {
 	for {
-		class, size := s.at(i)
+		class, size := s.classifyRune(i)
 		if size == 0 || class&any == 0 {
 			return i
 		}
@@ -83,37 +83,38 @@ func (s splitter) run(i int, any uint8) int {
 	}
 }
 
-// next returns the length of the first part of a text that is not empty.
-func (s splitter) next() int {
-	if n := s.word(); n > 0 {
+// measurePart returns the length of the first part of a text that is not empty.
+func (s splitter) measurePart() int {
+	if n := s.measureWord(); n > 0 {
 		return n
 	}
-	class, size := s.at(0)
+	class, size := s.classifyRune(0)
 	if class&number != 0 {
 		n := size
 		for range 2 {
-			if class, size = s.at(n); class&number == 0 {
+			class, size = s.classifyRune(n)
+			if class&number == 0 {
 				break
 			}
 			n += size
 		}
 		return n
 	}
-	if n := s.marks(); n > 0 {
+	if n := s.measureMarks(); n > 0 {
 		return n
 	}
-	return s.blank()
+	return s.measureSpace()
 }
 
-// marks returns the length of what is neither space, letter nor number.
-func (s splitter) marks() int {
+// measureMarks returns the length of what is neither space, letter nor number.
+func (s splitter) measureMarks() int {
 	begin := 0
 	if s.text[0] == ' ' {
 		begin = 1
 	}
 	n := begin
 	for {
-		class, size := s.at(n)
+		class, size := s.classifyRune(n)
 		if size == 0 || class&(space|letter|number) != 0 {
 			break
 		}
@@ -128,16 +129,19 @@ func (s splitter) marks() int {
 	return n
 }
 
-// blank returns the length of white space: to the last end of a line in it, or all but the
+// measureSpace returns the length of white space: to the last end of a line in it, or all but the
 // last rune, which goes with the word behind it.
-func (s splitter) blank() int {
-	end, lines, last := 0, 0, 0
+func (s splitter) measureSpace() int {
+	end := 0
+	lines := 0
+	last := 0
 	for {
-		class, size := s.at(end)
+		class, size := s.classifyRune(end)
 		if size == 0 || class&space == 0 {
 			break
 		}
-		last, end = end, end+size
+		last = end
+		end = end + size
 		if class&line != 0 {
 			lines = end
 		}
@@ -151,63 +155,65 @@ func (s splitter) blank() int {
 	return end
 }
 
-// word returns the length of a word with what stands before it, 0 where there is none.
-func (s splitter) word() int {
+// measureWord returns the length of a word with what stands before it, 0 where there is none.
+func (s splitter) measureWord() int {
 	if !s.cased {
-		if n := s.contraction(0); n > 0 {
+		if n := s.measureContraction(0); n > 0 {
 			return n
 		}
 	}
-	class, size := s.at(0)
+	class, size := s.classifyRune(0)
 	begin := 0
 	if class&(letter|number|line) == 0 {
 		begin = size
 	}
 	if !s.cased {
-		if n := s.run(begin, letter); n > begin {
+		if n := s.findRunEnd(begin, letter); n > begin {
 			return n
 		}
 		return 0
 	}
-	for _, end := range []func(int) int{s.lowered, s.raised} {
-		from, n := begin, end(begin)
+	for _, end := range []func(int) int{s.findLoweredEnd, s.findRaisedEnd} {
+		from := begin
+		n := end(begin)
 		if n == from {
 			from, n = 0, end(0) // the rune may be a mark that is the word's own
 		}
 		if n > from {
-			return n + s.contraction(n)
+			return n + s.measureContraction(n)
 		}
 	}
 	return 0
 }
 
-// lowered returns where U*W+ ends that begins at i, or i.
-func (s splitter) lowered(i int) int {
-	end := s.run(i, upper)
-	if n := s.run(end, lower); n > end {
+// findLoweredEnd returns where U*W+ ends that begins at i, or i.
+func (s splitter) findLoweredEnd(i int) int {
+	end := s.findRunEnd(i, upper)
+	if n := s.findRunEnd(end, lower); n > end {
 		return n
 	}
 	last := i // behind the last rune of the run that is in W, too
 	for at := i; at < end; {
-		class, size := s.at(at)
-		if at += size; class&lower != 0 {
+		class, size := s.classifyRune(at)
+		at += size
+		if class&lower != 0 {
 			last = at
 		}
 	}
 	return last
 }
 
-// raised returns where U+W* ends that begins at i, or i.
-func (s splitter) raised(i int) int {
-	end := s.run(i, upper)
+// findRaisedEnd returns where U+W* ends that begins at i, or i.
+func (s splitter) findRaisedEnd(i int) int {
+	end := s.findRunEnd(i, upper)
 	if end == i {
 		return i
 	}
-	return s.run(end, lower)
+	return s.findRunEnd(end, lower)
 }
 
-// contraction returns the length of 's, 't, 're, 've, 'm, 'll or 'd at i, 0 of anything else.
-func (s splitter) contraction(i int) int {
+// measureContraction returns the length of 's, 't, 're, 've, 'm, 'll or 'd at i, 0 of anything else.
+func (s splitter) measureContraction(i int) int {
 	rest := s.text[i:]
 	if len(rest) < 2 || rest[0] != '\'' {
 		return 0

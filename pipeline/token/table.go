@@ -57,7 +57,7 @@ func loadTable(compressed string) (*table, error) {
 		token := raw[at+1 : at+1+int(raw[at])]
 		t.text = append(t.text, token...)
 		t.ends = append(t.ends, uint32(len(t.text)))
-		slot, mark := t.slot(string(token))
+		slot, mark := t.findSlot(string(token))
 		t.slots[slot] = mark | uint32(len(t.ends))
 	}
 	return t, nil
@@ -71,31 +71,32 @@ func Vocabulary() ([]string, error) {
 	}
 	list := make([]string, len(t.ends))
 	for rank := range list {
-		list[rank] = string(t.token(uint32(rank)))
+		list[rank] = string(t.findToken(uint32(rank)))
 	}
 	return list, nil
 }
 
-// slot returns where a token is, or would be, and what of its hash stands there.
-func (t *table) slot(token string) (at uint64, mark uint32) {
+// findSlot returns where a token is, or would be, and what of its hash stands there.
+func (t *table) findSlot(token string) (at uint64, mark uint32) {
 	const ranks = 1<<rankBits - 1
-	last, hash := uint64(len(t.slots)-1), maphash.String(t.seed, token)
+	last := uint64(len(t.slots) - 1)
+	hash := maphash.String(t.seed, token)
 	mark = uint32(hash>>32) &^ ranks
 	for at = hash & last; ; at = (at + 1) & last {
-		if kept := t.slots[at]; kept == 0 || kept&^ranks == mark && string(t.token(kept&ranks-1)) == token {
+		if kept := t.slots[at]; kept == 0 || kept&^ranks == mark && string(t.findToken(kept&ranks-1)) == token {
 			return at, mark
 		}
 	}
 }
 
-// rank returns the rank of a token, noRank for bytes that are none.
-func (t *table) rank(token string) uint32 {
-	at, _ := t.slot(token)
+// findRank returns the rank of a token, noRank for bytes that are none.
+func (t *table) findRank(token string) uint32 {
+	at, _ := t.findSlot(token)
 	return t.slots[at]&(1<<rankBits-1) - 1
 }
 
-// token returns the token of a rank.
-func (t *table) token(rank uint32) []byte {
+// findToken returns the token of a rank.
+func (t *table) findToken(rank uint32) []byte {
 	if rank == 0 {
 		return t.text[:t.ends[0]]
 	}

@@ -11,29 +11,31 @@ func Truncate(c Counter, text string, n int) string {
 	if n <= 0 {
 		return ""
 	}
-	if p, ok := c.(interface{ prefix(string, int) string }); ok {
-		return p.prefix(text, n)
+	if p, ok := c.(interface{ takePrefix(string, int) string }); ok {
+		return p.takePrefix(text, n)
 	}
-	return search(c, text, n)
+	return searchCut(c, text, n)
 }
 
-// prefix returns the beginning of text that its first n tokens spell.
-func (b *bpe) prefix(text string, n int) string {
+// takePrefix returns the beginning of text that its first n tokens spell.
+func (b *bpe) takePrefix(text string, n int) string {
 	if len(text) > n*maxTokenBytes && n < len(text) {
 		text = wholeRunes(text, n*maxTokenBytes)
 	}
 	encoding, err := b.load()
 	if err != nil {
-		return Estimate{}.prefix(text, n)
+		return Estimate{}.takePrefix(text, n)
 	}
-	end, left := 0, n
+	end := 0
+	left := n
 	for end < len(text) { // whole pieces, as long as they fit
 		piece := nextPiece(text[end:])
-		tokens := b.pieces.count(encoding, text[end:end+piece])
+		tokens := b.pieces.countPiece(encoding, text[end:end+piece])
 		if tokens > left {
 			break
 		}
-		end, left = end+piece, left-tokens
+		end = end + piece
+		left = left - tokens
 	}
 	if end == len(text) {
 		return text
@@ -42,9 +44,10 @@ func (b *bpe) prefix(text string, n int) string {
 	for end < last && left > 0 {
 		chunk := text[end:last]
 		chunk = chunk[:safeCut(chunk)]
-		encoding.each(chunk, func(length int) {
+		encoding.visitTokens(chunk, func(length int) {
 			if left > 0 {
-				end, left = end+length, left-1
+				end = end + length
+				left = left - 1
 			}
 		})
 	}
@@ -56,12 +59,13 @@ func (b *bpe) prefix(text string, n int) string {
 	return cut
 }
 
-// search finds the cut by halving, for counters that show no tokens.
-func search(c Counter, text string, n int) string {
+// searchCut finds the cut by halving, for counters that show no tokens.
+func searchCut(c Counter, text string, n int) string {
 	if c.Count(text) <= n {
 		return text
 	}
-	fits, over := 0, len(text)
+	fits := 0
+	over := len(text)
 	for over-fits > 1 {
 		middle := len(wholeRunes(text, (fits+over)/2))
 		if middle <= fits {

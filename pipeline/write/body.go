@@ -27,8 +27,8 @@ type Touch struct {
 	Pointer string // where the event names it
 }
 
-// touching lists the item of an event first, then the items that its links hide.
-func touching(id, pointer string, links []schemas.Link) []Touch {
+// listTouches lists the item of an event first, then the items that its links hide.
+func listTouches(id, pointer string, links []schemas.Link) []Touch {
 	touches := []Touch{{id, pointer}}
 	for i, l := range links {
 		if l.Rel == schemas.RelSupersedes {
@@ -42,16 +42,16 @@ func decodeBody(eventType string, data []byte) (body, []schemas.Issue) {
 	switch eventType {
 	case schemas.TypeMemoryRecorded:
 		m, issues := schemas.DecodeMemoryItem(data)
-		return body{tenant: m.Scope.Tenant, subject: m.ID, item: &m, touches: touching(m.ID, "/data/id", m.Links)}, issues
+		return body{tenant: m.Scope.Tenant, subject: m.ID, item: &m, touches: listTouches(m.ID, "/data/id", m.Links)}, issues
 	case schemas.TypeMemoryLinked:
 		v, issues := schemas.DecodeMemoryLinked(data)
-		return body{tenant: v.Scope.Tenant, subject: v.From, touches: touching(v.From, "/data/from", v.Links)}, issues
+		return body{tenant: v.Scope.Tenant, subject: v.From, touches: listTouches(v.From, "/data/from", v.Links)}, issues
 	case schemas.TypeMemorySuperseded:
 		v, issues := schemas.DecodeMemorySuperseded(data)
-		return body{tenant: v.Scope.Tenant, subject: v.Item, touches: touching(v.Item, "/data/item", nil)}, issues
+		return body{tenant: v.Scope.Tenant, subject: v.Item, touches: listTouches(v.Item, "/data/item", nil)}, issues
 	case schemas.TypeMemoryAccessed:
 		v, issues := schemas.DecodeMemoryAccessed(data)
-		return body{tenant: v.Scope.Tenant, subject: first(v.Items), several: true}, issues
+		return body{tenant: v.Scope.Tenant, subject: findFirstID(v.Items), several: true}, issues
 	}
 	v, issues := schemas.DecodeMemoryErased(data)
 	const ours = "is written by the worker and must be left out"
@@ -61,10 +61,10 @@ func decodeBody(eventType string, data []byte) (body, []schemas.Issue) {
 	if v.Original != nil {
 		issues = append(issues, schemas.Issue{Pointer: "/original", Message: ours})
 	}
-	return body{tenant: v.Scope.Tenant, subject: first(v.Items), several: true}, issues
+	return body{tenant: v.Scope.Tenant, subject: findFirstID(v.Items), several: true}, issues
 }
 
-func first(ids []string) string {
+func findFirstID(ids []string) string {
 	if len(ids) == 0 {
 		return ""
 	}

@@ -45,7 +45,7 @@ func (r *Rejection) DLQReason() string {
 	return string(r.Reason)
 }
 
-func reject(reason Reason, pointer, cause string) *Rejection {
+func newRejection(reason Reason, pointer, cause string) *Rejection {
 	return &Rejection{Reason: reason, Pointer: pointer, Cause: cause, Issues: []schemas.Issue{{Pointer: pointer, Message: cause}}}
 }
 
@@ -58,11 +58,13 @@ func rejectData(issues []schemas.Issue, unlabelled bool) *Rejection {
 	}
 	first := 0
 	for i, issue := range issues {
-		if reason := reasonOf(issue.Pointer, unlabelled); reason.rank() > r.Reason.rank() {
-			r.Reason, first = reason, i
+		if reason := reasonOf(issue.Pointer, unlabelled); reason.rankReason() > r.Reason.rankReason() {
+			r.Reason = reason
+			first = i
 		}
 	}
-	r.Pointer, r.Cause = r.Issues[first].Pointer, r.Issues[first].Message
+	r.Pointer = r.Issues[first].Pointer
+	r.Cause = r.Issues[first].Message
 	r.Issues = schemas.Bounded(r.Issues)
 	return r
 }
@@ -79,7 +81,7 @@ func reasonOf(pointer string, unlabelled bool) Reason {
 	return Malformed
 }
 
-func (r Reason) rank() int {
+func (r Reason) rankReason() int {
 	switch r {
 	case Unlabelled:
 		return 2

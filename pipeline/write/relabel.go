@@ -25,16 +25,17 @@ import (
 //
 // The labels of the detection at write follow from the content and do not count.
 func Lowers(old, now *schemas.MemoryItem) bool {
-	was, is := old.Facets(), now.Facets()
+	was := old.Facets()
+	is := now.Facets()
 	return is.Level < was.Level || is.Sensitivity < was.Sensitivity || was.Credentials && !is.Credentials ||
-		widens(was.Groups, is.Groups) || widens(was.Purposes, is.Purposes) ||
+		hasWidened(was.Groups, is.Groups) || hasWidened(was.Purposes, is.Purposes) ||
 		extractOf(is.Labels) > extractOf(was.Labels) || keptIn(was.Labels) && !keptIn(is.Labels) ||
-		dropsLabel(was.Labels, is.Labels) || unflags(old, now) || dropsTag(old, now)
+		dropsLabel(was.Labels, is.Labels) || hasLostRedaction(old, now) || dropsTag(old, now)
 }
 
-// widens reports whether a list of those who may see an item, where none means everybody,
+// hasWidened reports whether a list of those who may see an item, where none means everybody,
 // lets in others than before.
-func widens(was, is []string) bool {
+func hasWidened(was, is []string) bool {
 	return len(was) > 0 && (len(is) == 0 || slices.ContainsFunc(is, func(name string) bool { return !slices.Contains(was, name) }))
 }
 
@@ -73,8 +74,8 @@ func dropsLabel(was, is []string) bool {
 // what they hide counts as shown.
 const mostCompared = 16 << 20
 
-// unflags reports whether personal data that was redacted in old would be shown in now.
-func unflags(old, now *schemas.MemoryItem) bool {
+// hasLostRedaction reports whether personal data that was redacted in old would be shown in now.
+func hasLostRedaction(old, now *schemas.MemoryItem) bool {
 	if redactedWhole(now) {
 		return false
 	}

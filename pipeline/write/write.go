@@ -114,7 +114,7 @@ func (w *Writer) Prepare(tenant, agent string, ev event.Event) (Prepared, error)
 	}
 	b, issues := decodeBody(ev.Type(), ev.Data())
 	if b.tenant != "" && b.tenant != tenant {
-		return Prepared{}, reject(WrongTenant, "/data/scope/tenant", "must be the tenant of the subject it was published on")
+		return Prepared{}, newRejection(WrongTenant, "/data/scope/tenant", "must be the tenant of the subject it was published on")
 	}
 	if len(issues) > 0 {
 		return Prepared{}, rejectData(issues, b.item != nil && len(b.item.SecurityLabel) == 0)
@@ -122,7 +122,7 @@ func (w *Writer) Prepare(tenant, agent string, ev event.Event) (Prepared, error)
 	if r := checkSubject(&ev, &b); r != nil {
 		return Prepared{}, r
 	}
-	signer, r := w.verify(&ev)
+	signer, r := w.verifySignature(&ev)
 	if r != nil {
 		return Prepared{}, r
 	}
@@ -130,7 +130,7 @@ func (w *Writer) Prepare(tenant, agent string, ev event.Event) (Prepared, error)
 	if r != nil {
 		return Prepared{}, r
 	}
-	d, err := w.draft(tenant, agent, &ev, &b, signer)
+	d, err := w.makeDraft(tenant, agent, &ev, &b, signer)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -151,7 +151,7 @@ func levelOf(ev *event.Event) (schemas.Level, *Rejection) {
 	}
 	level, ok := schemas.ParseLevel(stringExtension(ev, schemas.ExtensionLevel))
 	if !ok {
-		return level, reject(Malformed, "/"+schemas.ExtensionLevel, "is no level: use public, internal, confidential or restricted")
+		return level, newRejection(Malformed, "/"+schemas.ExtensionLevel, "is no level: use public, internal, confidential or restricted")
 	}
 	return level, nil
 }
@@ -160,9 +160,9 @@ func levelOf(ev *event.Event) (schemas.Level, *Rejection) {
 // names agents by.
 const ownSource, agentSource = "satchel://", "satchel://agents/"
 
-// anothers reports whether a source is kept for another agent: one that names an agent is
+// isAnothersSource reports whether a source is kept for another agent: one that names an agent is
 // that agent's alone, with what it adds behind a slash.
-func anothers(source, tenant, agent string) bool {
+func isAnothersSource(source, tenant, agent string) bool {
 	own := schemas.AgentSource(tenant, agent)
 	return strings.HasPrefix(source, agentSource) && source != own && !strings.HasPrefix(source, own+"/")
 }
@@ -174,45 +174,45 @@ func Own(source string) bool {
 
 func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejection {
 	if !scope.ValidTenant(tenant) || !schemas.ValidToken(agent) {
-		return reject(Malformed, "", `the subject's tenant and agent must match [A-Za-z0-9_-]{1,64}, and the tenant not be "_"`)
+		return newRejection(Malformed, "", `the subject's tenant and agent must match [A-Za-z0-9_-]{1,64}, and the tenant not be "_"`)
 	}
 	if ev.Context == nil || ev.SpecVersion() != event.CloudEventsVersionV1 {
-		return reject(Malformed, "/specversion", "must be 1.0")
+		return newRejection(Malformed, "/specversion", "must be 1.0")
 	}
 	if Own(ev.Source()) {
-		return reject(Malformed, "/source", "is kept for Satchel itself")
+		return newRejection(Malformed, "/source", "is kept for Satchel itself")
 	}
-	if anothers(ev.Source(), tenant, agent) {
-		return reject(Malformed, "/source", "is kept for the agent that it names")
+	if isAnothersSource(ev.Source(), tenant, agent) {
+		return newRejection(Malformed, "/source", "is kept for the agent that it names")
 	}
 	if !schemas.ValidID(ev.ID()) {
-		return reject(BadID, "/id", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+		return newRejection(BadID, "/id", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
 	}
 	if source := ev.Source(); source == "" || len(source) > schemas.MaxURI {
-		return reject(Malformed, "/source", fmt.Sprintf("is required and has at most %d characters", schemas.MaxURI))
+		return newRejection(Malformed, "/source", fmt.Sprintf("is required and has at most %d characters", schemas.MaxURI))
 	}
 	if !eventlog.Storable(ev.Time()) {
-		return reject(Malformed, "/time", "must be within "+eventlog.StorableYears)
+		return newRejection(Malformed, "/time", "must be within "+eventlog.StorableYears)
 	}
 	if !isMemoryEvent(ev.Type()) {
-		return reject(UnknownType, "/type", "is not an event an agent may publish: use one of "+strings.Join(schemas.MemoryEventTypes(), ", "))
+		return newRejection(UnknownType, "/type", "is not an event an agent may publish: use one of "+strings.Join(schemas.MemoryEventTypes(), ", "))
 	}
 	if len(ev.Data()) > w.maxData {
-		return reject(Oversized, "/data", fmt.Sprintf("must have at most %d bytes", w.maxData))
+		return newRejection(Oversized, "/data", fmt.Sprintf("must have at most %d bytes", w.maxData))
 	}
 	if t := ev.DataContentType(); t != "" && !isJSONType(t) {
-		return reject(Malformed, "/datacontenttype", "must be application/json")
+		return newRejection(Malformed, "/datacontenttype", "must be application/json")
 	}
 	return checkExtensions(ev.Extensions())
 }
 
 func checkExtensions(extensions map[string]any) *Rejection {
 	if len(extensions) > maxExtensions {
-		return reject(Oversized, "", fmt.Sprintf("must have at most %d extensions", maxExtensions))
+		return newRejection(Oversized, "", fmt.Sprintf("must have at most %d extensions", maxExtensions))
 	}
 	for name, value := range extensions {
 		if s, ok := value.(string); ok && len(s) > maxExtensionValue || len(name) > 64 {
-			return reject(Oversized, "/"+name[:min(len(name), 64)], fmt.Sprintf("must have at most %d bytes", maxExtensionValue))
+			return newRejection(Oversized, "/"+name[:min(len(name), 64)], fmt.Sprintf("must have at most %d bytes", maxExtensionValue))
 		}
 	}
 	return nil
@@ -240,34 +240,35 @@ func checkSubject(ev *event.Event, b *body) *Rejection {
 	switch {
 	case subject == "":
 	case b.several && !schemas.ValidID(subject):
-		return reject(BadID, "/subject", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+		return newRejection(BadID, "/subject", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
 	case !b.several && subject != b.subject:
-		return reject(Malformed, "/subject", "must be the id of the memory in the data")
+		return newRejection(Malformed, "/subject", "must be the id of the memory in the data")
 	default:
 		b.subject = subject
 	}
 	return nil
 }
 
-// verify returns the verified key id, or unsigned.
-func (w *Writer) verify(ev *event.Event) (string, *Rejection) {
-	keyID, signature := stringExtension(ev, schemas.ExtensionKey), stringExtension(ev, schemas.ExtensionSignature)
+// verifySignature returns the verified key id, or unsigned.
+func (w *Writer) verifySignature(ev *event.Event) (string, *Rejection) {
+	keyID := stringExtension(ev, schemas.ExtensionKey)
+	signature := stringExtension(ev, schemas.ExtensionSignature)
 	if keyID == "" && signature == "" {
 		if w.requireSignature {
-			return "", reject(BadSignature, "/"+schemas.ExtensionSignature, "is required: this tenant takes signed events only")
+			return "", newRejection(BadSignature, "/"+schemas.ExtensionSignature, "is required: this tenant takes signed events only")
 		}
 		return schemas.Unsigned, nil
 	}
 	key, known := w.keyOf(keyID)
 	switch {
 	case !known:
-		return "", reject(BadSignature, "/"+schemas.ExtensionKey, "is not the id of a known key")
+		return "", newRejection(BadSignature, "/"+schemas.ExtensionKey, "is not the id of a known key")
 	case ev.Subject() == "":
-		return "", reject(BadSignature, "/subject", "is required for a signed event")
+		return "", newRejection(BadSignature, "/subject", "is required for a signed event")
 	}
 	digest := schemas.SigningDigest(ev.Type(), ev.Source(), ev.ID(), ev.Subject(), ev.Data())
 	if err := schemas.VerifySignature(key, signature, digest); err != nil {
-		return "", reject(BadSignature, "/"+schemas.ExtensionSignature, "does not match the event")
+		return "", newRejection(BadSignature, "/"+schemas.ExtensionSignature, "does not match the event")
 	}
 	return keyID, nil
 }
@@ -288,7 +289,7 @@ func stringExtension(ev *event.Event, name string) string {
 	return s
 }
 
-func (w *Writer) draft(tenant, agent string, ev *event.Event, b *body, signer string) (eventlog.Draft, error) {
+func (w *Writer) makeDraft(tenant, agent string, ev *event.Event, b *body, signer string) (eventlog.Draft, error) {
 	d := eventlog.Draft{
 		Tenant: tenant, Agent: agent, Type: ev.Type(), Source: ev.Source(), ID: ev.ID(),
 		Subject: b.subject, Time: ev.Time(), Data: ev.Data(), Extensions: extensionsOf(ev),
@@ -298,7 +299,7 @@ func (w *Writer) draft(tenant, agent string, ev *event.Event, b *body, signer st
 		return d, nil
 	}
 	if !eventlog.Storable(b.item.CreatedAt) {
-		return eventlog.Draft{}, reject(Malformed, "/data/created_at", "must be within "+eventlog.StorableYears)
+		return eventlog.Draft{}, newRejection(Malformed, "/data/created_at", "must be within "+eventlog.StorableYears)
 	}
 	if d.Time.IsZero() {
 		d.Time = b.item.CreatedAt
@@ -313,15 +314,15 @@ func (w *Writer) draft(tenant, agent string, ev *event.Event, b *body, signer st
 func (w *Writer) finishItem(d *eventlog.Draft, m *schemas.MemoryItem, signer string) *Rejection {
 	for _, claim := range [...]struct{ pointer, signer string }{{"/data/signer", m.Signer}, {"/data/provenance/signer", m.Provenance.Signer}} {
 		if claim.signer != "" && claim.signer != schemas.Unsigned && claim.signer != signer {
-			return reject(BadSignature, claim.pointer, "names a signer whose signature the event does not carry")
+			return newRejection(BadSignature, claim.pointer, "names a signer whose signature the event does not carry")
 		}
 	}
 	if i := pii.MissedFlag(m.Content, m.PIIFlags); i >= 0 {
-		return reject(Malformed, "/data/pii_flags/"+strconv.Itoa(i), "names no place in the content: a path must be spelt as the member is, and a name with a dot be quoted; of a text only $.content is a place")
+		return newRejection(Malformed, "/data/pii_flags/"+strconv.Itoa(i), "names no place in the content: a path must be spelt as the member is, and a name with a dot be quoted; of a text only $.content is a place")
 	}
 	checksum := m.Content.Checksum()
 	if m.Provenance.Checksum != "" && m.Provenance.Checksum != checksum {
-		return reject(Malformed, "/data/provenance/checksum", "is not the SHA-256 of the content")
+		return newRejection(Malformed, "/data/provenance/checksum", "is not the SHA-256 of the content")
 	}
 	d.Extensions[schemas.ExtensionChecksum] = checksum
 	var changed []string
@@ -329,7 +330,7 @@ func (w *Writer) finishItem(d *eventlog.Draft, m *schemas.MemoryItem, signer str
 		changed = w.redact(d.Tenant, m)
 	}
 	if w.detector != nil {
-		more, r := w.detect(d, m)
+		more, r := w.detectPersonalData(d, m)
 		if r != nil {
 			return r
 		}
@@ -338,12 +339,12 @@ func (w *Writer) finishItem(d *eventlog.Draft, m *schemas.MemoryItem, signer str
 	if len(changed) == 0 {
 		return nil
 	}
-	return rewrite(d, m, changed)
+	return rewriteDraft(d, m, changed)
 }
 
-// detect does what is to be done with an item in which something is found, and returns
+// detectPersonalData does what is to be done with an item in which something is found, and returns
 // the JSON pointers of what it changed.
-func (w *Writer) detect(d *eventlog.Draft, m *schemas.MemoryItem) (changed []string, r *Rejection) {
+func (w *Writer) detectPersonalData(d *eventlog.Draft, m *schemas.MemoryItem) (changed []string, r *Rejection) {
 	if w.onFound == FoundRedact {
 		return w.detector.MaskItem(m, pii.Mark), nil
 	}
@@ -356,7 +357,7 @@ func (w *Writer) detect(d *eventlog.Draft, m *schemas.MemoryItem) (changed []str
 		names[i] = string(t)
 	}
 	if w.onFound == FoundRefuse {
-		return nil, reject(PersonalData, "/data", "holds what may not be remembered here: "+strings.Join(names, ", "))
+		return nil, newRejection(PersonalData, "/data", "holds what may not be remembered here: "+strings.Join(names, ", "))
 	}
 	d.Extensions[schemas.ExtensionDetected] = strings.Join(names, ",")
 	return nil, nil
@@ -371,15 +372,15 @@ func (w *Writer) Mask(data []byte) []byte {
 	return w.detector.MaskJSON(data, pii.Mark)
 }
 
-// rewrite writes the changed item into the draft.
-func rewrite(d *eventlog.Draft, m *schemas.MemoryItem, changed []string) *Rejection {
+// rewriteDraft writes the changed item into the draft.
+func rewriteDraft(d *eventlog.Draft, m *schemas.MemoryItem, changed []string) *Rejection {
 	m.Provenance.Checksum = ""
 	if issues := m.Validate(); len(issues) > 0 {
 		return rejectData(issues, len(m.SecurityLabel) == 0)
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
-		return reject(Malformed, "/data", "cannot be written after redaction")
+		return newRejection(Malformed, "/data", "cannot be written after redaction")
 	}
 	d.Data = data
 	d.Extensions[schemas.ExtensionRedacted] = strings.Join(changed, ",")
@@ -393,7 +394,7 @@ func extensionsOf(ev *event.Event) map[string]string {
 	given := ev.Extensions()
 	all := make(map[string]string, len(given)+4)
 	for name, value := range given {
-		if reserved(name) {
+		if isReserved(name) {
 			continue
 		}
 		if s, ok := value.(string); ok {
@@ -411,9 +412,9 @@ func extensionsOf(ev *event.Event) map[string]string {
 	return all
 }
 
-// reserved reports whether a publisher may not set an extension: all of Satchel's but
+// isReserved reports whether a publisher may not set an extension: all of Satchel's but
 // the signature and the roles claimed.
-func reserved(name string) bool {
+func isReserved(name string) bool {
 	switch name {
 	case schemas.ExtensionKey, schemas.ExtensionSignature, schemas.ExtensionRoles:
 		return false

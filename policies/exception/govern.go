@@ -24,27 +24,27 @@ const (
 // Add registers an exception when policy lets s do so. Every error is a *schemas.Error.
 func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewException) (schemas.ExceptionState, error) {
 	now := g.cfg.Clock().UTC()
-	if err := g.check(&n, s.Principal().ID, now); err != nil {
+	if err := g.checkException(&n, s.Principal().ID, now); err != nil {
 		return schemas.ExceptionState{}, err
 	}
 	resource := policies.Resource{ID: n.Path, Facets: schemas.Facets{Kind: "exception", Labels: []string{}, Signer: n.Owner, Session: n.Session}}
-	decision, err := g.authorise(ctx, s, actionExcept, "register this exception", resource, now)
+	decision, err := g.authoriseAction(ctx, s, actionExcept, "register this exception", resource, now)
 	if err != nil {
 		return schemas.ExceptionState{}, err
 	}
-	if err := g.strangers(s, &n); err != nil {
+	if err := g.refuseStrangers(s, &n); err != nil {
 		return schemas.ExceptionState{}, err
 	}
-	t := g.register(s.Tenant())
-	defer g.release(s.Tenant(), t)
+	t := g.takeRegister(s.Tenant())
+	defer g.releaseRegister(s.Tenant(), t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := g.settle(ctx, s, t, now); err != nil {
-		return schemas.ExceptionState{}, storage()
+	if err := g.settleEnds(ctx, s, t, now); err != nil {
+		return schemas.ExceptionState{}, newStorageError()
 	}
 	live := 0
 	for _, h := range t.held {
-		if h.end(now) == "" {
+		if h.findEndCause(now) == "" {
 			live++
 		}
 	}
@@ -56,25 +56,25 @@ func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewExceptio
 		Principals: n.Principals, Labels: n.Labels, Purpose: n.Purpose, Reason: n.Reason, ExpiresAt: n.ExpiresAt.UTC(),
 		RollbackTrigger: n.RollbackTrigger, AuditHook: n.AuditHook, Decisions: []string{decision.ID}, Principal: s.Principal().ID, At: now,
 	}
-	decided, err := g.office.decided(s, decision, x.ID)
+	decided, err := g.office.draftDecision(s, decision, x.ID)
 	if err != nil {
-		return schemas.ExceptionState{}, storage()
+		return schemas.ExceptionState{}, newStorageError()
 	}
-	d, err := g.draft(s, schemas.TypeExceptionRegistered, x.ID, Subject, &x)
+	d, err := g.draftException(s, schemas.TypeExceptionRegistered, x.ID, Subject, &x)
 	if err != nil {
-		return schemas.ExceptionState{}, storage()
+		return schemas.ExceptionState{}, newStorageError()
 	}
-	if err := g.office.append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{decided, d}}); err != nil {
-		return schemas.ExceptionState{}, storage()
+	if err := g.office.appendBatch(ctx, eventlog.Batch{Drafts: []eventlog.Draft{decided, d}}); err != nil {
+		return schemas.ExceptionState{}, newStorageError()
 	}
-	if err := g.sync(ctx, s, t, now); err != nil || t.held[x.ID] == nil {
-		return schemas.ExceptionState{}, storage()
+	if err := g.catchUpLiving(ctx, s, t, now); err != nil || t.held[x.ID] == nil {
+		return schemas.ExceptionState{}, newStorageError()
 	}
-	return t.held[x.ID].state(now), nil
+	return t.held[x.ID].makeState(now), nil
 }
 
-// strangers refuses an owner and principals whom the registry does not know.
-func (g *Registry) strangers(s scope.Scope, n *schemas.NewException) error {
+// refuseStrangers refuses an owner and principals whom the registry does not know.
+func (g *Registry) refuseStrangers(s scope.Scope, n *schemas.NewException) error {
 	const unknown = "is no principal of this tenant"
 	var issues []schemas.Issue
 	if !g.cfg.Principals.Knows(s.Tenant(), n.Owner) {
@@ -91,8 +91,8 @@ func (g *Registry) strangers(s scope.Scope, n *schemas.NewException) error {
 	return nil
 }
 
-// check refuses what the schema cannot.
-func (g *Registry) check(n *schemas.NewException, approver string, now time.Time) error {
+// checkException refuses what the schema cannot.
+func (g *Registry) checkException(n *schemas.NewException, approver string, now time.Time) error {
 	req := schemas.ExceptionRequest{Add: n}
 	issues := req.Validate()
 	if len(issues) == 0 && !slices.Contains(schemas.ExceptionPaths(), n.Path) && g.cfg.Denies != nil && !g.cfg.Denies(reasonOf(n.Path)) {
@@ -111,7 +111,7 @@ func (g *Registry) check(n *schemas.NewException, approver string, now time.Time
 	}
 	trigger, err := ParseTrigger(n.RollbackTrigger)
 	if err == nil {
-		err = trigger.fires()
+		err = trigger.checkCanFire()
 	}
 	if err != nil && n.RollbackTrigger != "" {
 		issues = append(issues, schemas.Issue{Pointer: "/add/rollback_trigger", Message: err.Error()})
@@ -122,19 +122,19 @@ func (g *Registry) check(n *schemas.NewException, approver string, now time.Time
 	return nil
 }
 
-// authorise asks policy and returns the decision that allowed it. A refusal is in the log.
-func (g *Registry) authorise(
+// authoriseAction asks policy and returns the decision that allowed it. A refusal is in the log.
+func (g *Registry) authoriseAction(
 	ctx context.Context, s scope.Scope, action, words string, r policies.Resource, now time.Time,
 ) (schemas.PolicyDecision, error) {
 	d, err := g.office.Authorise(ctx, s, action, words, r, now)
 	var denied *schemas.Error
 	if err != nil && !errors.As(err, &denied) {
-		return d, storage()
+		return d, newStorageError()
 	}
 	return d, err
 }
 
-func storage() *schemas.Error {
+func newStorageError() *schemas.Error {
 	return &schemas.Error{Code: schemas.CodeStorage, Message: "the exception could not be logged, so nothing was changed"}
 }
 
@@ -143,31 +143,32 @@ func storage() *schemas.Error {
 // let revoke it; one that there is not is nobody's. Every error is a *schemas.Error.
 func (g *Registry) Revoke(ctx context.Context, s scope.Scope, id string) (schemas.ExceptionState, error) {
 	now := g.cfg.Clock().UTC()
-	t := g.register(s.Tenant())
-	defer g.release(s.Tenant(), t)
+	t := g.takeRegister(s.Tenant())
+	defer g.releaseRegister(s.Tenant(), t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := g.settle(ctx, s, t, now); err != nil {
-		return schemas.ExceptionState{}, storage()
+	if err := g.settleEnds(ctx, s, t, now); err != nil {
+		return schemas.ExceptionState{}, newStorageError()
 	}
 	h := t.held[id]
 	resource := policies.Resource{ID: id, Facets: schemas.Facets{Kind: "exception", Labels: []string{}}}
 	if h != nil {
-		resource.Facets.Signer, resource.Facets.Session = h.Owner, h.Scope.Session
+		resource.Facets.Signer = h.Owner
+		resource.Facets.Session = h.Scope.Session
 	}
-	if _, err := g.authorise(ctx, s, actionRevoke, "revoke this exception", resource, now); err != nil {
+	if _, err := g.authoriseAction(ctx, s, actionRevoke, "revoke this exception", resource, now); err != nil {
 		return schemas.ExceptionState{}, err
 	}
 	if h == nil {
 		return schemas.ExceptionState{}, &schemas.Error{Code: schemas.CodeNotFound, Field: "/revoke", Message: "there is no such exception"}
 	}
-	if h.end(now) != "" {
-		return h.state(now), nil
+	if h.findEndCause(now) != "" {
+		return h.makeState(now), nil
 	}
-	if err := g.end(ctx, s, h, CauseRevoked, s.Principal().ID, now); err != nil {
-		return schemas.ExceptionState{}, storage()
+	if err := g.writeEnd(ctx, s, h, CauseRevoked, s.Principal().ID, now); err != nil {
+		return schemas.ExceptionState{}, newStorageError()
 	}
-	return h.state(now), nil
+	return h.makeState(now), nil
 }
 
 // List returns the tenant's exceptions, oldest first; those that have ended only when
@@ -177,21 +178,21 @@ func (g *Registry) List(ctx context.Context, s scope.Scope, ended bool) ([]schem
 		return nil, err
 	}
 	now := g.cfg.Clock().UTC()
-	t := g.register(s.Tenant())
-	defer g.release(s.Tenant(), t)
+	t := g.takeRegister(s.Tenant())
+	defer g.releaseRegister(s.Tenant(), t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := g.sync(ctx, s, t, now); err != nil {
+	if err := g.catchUpLiving(ctx, s, t, now); err != nil {
 		return nil, err
 	}
 	if ended {
-		if err := g.complete(ctx, s, t, now); err != nil {
+		if err := g.countEndedUses(ctx, s, t, now); err != nil {
 			return nil, err
 		}
 	}
 	list := []schemas.ExceptionState{}
 	for _, h := range slices.SortedFunc(maps.Values(t.held), byPosition) {
-		if st := h.state(now); st.Live || ended {
+		if st := h.makeState(now); st.Live || ended {
 			list = append(list, st)
 		}
 	}
@@ -204,15 +205,15 @@ func (g *Registry) Sweep(ctx context.Context, s scope.Scope) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	t := g.register(s.Tenant())
-	defer g.release(s.Tenant(), t)
+	t := g.takeRegister(s.Tenant())
+	defer g.releaseRegister(s.Tenant(), t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return g.settle(ctx, s, t, g.cfg.Clock())
+	return g.settleEnds(ctx, s, t, g.cfg.Clock())
 }
 
-// pending reports whether an exception's end is still to be written.
-func (t *register) pending() bool {
+// hasPendingEnd reports whether an exception's end is still to be written.
+func (t *register) hasPendingEnd() bool {
 	for _, h := range t.held {
 		if h.endedAt.IsZero() {
 			return true

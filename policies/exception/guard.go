@@ -35,7 +35,7 @@ func NewGuard(pdp policies.PDP, registry *Registry) *Guard {
 // denial of some item for who asks.
 func (g *Guard) Filter(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error) {
 	f, err := g.Unexcepted(ctx, s, action)
-	if err == nil && slices.ContainsFunc(g.registry.matching(ctx, s, action), func(h *held) bool { return reasonOf(h.Path) != reasonPII }) {
+	if err == nil && slices.ContainsFunc(g.registry.findMatching(ctx, s, action), func(h *held) bool { return reasonOf(h.Path) != reasonPII }) {
 		return schemas.MatchAll(), nil
 	}
 	return f, err
@@ -56,11 +56,11 @@ func (g *Guard) Decide(ctx context.Context, s scope.Scope, r policies.Request) (
 	if s.Check() != nil || len(d.Verdicts) != len(r.Resources) {
 		return d, nil
 	}
-	live := g.registry.matching(ctx, s, r.Action)
+	live := g.registry.findMatching(ctx, s, r.Action)
 	if len(live) == 0 {
 		return d, nil
 	}
-	lifts, err := g.lifts(ctx, s, &r, &d, live)
+	lifts, err := g.findLifts(ctx, s, &r, &d, live)
 	if err != nil || len(lifts) == 0 {
 		return d, nil // what cannot be decided again stays denied
 	}
@@ -70,12 +70,12 @@ func (g *Guard) Decide(ctx context.Context, s scope.Scope, r policies.Request) (
 			used[id]++
 		}
 	}
-	granted, err := g.registry.use(ctx, s, &r, used)
+	granted, err := g.registry.useExceptions(ctx, s, &r, used)
 	if err != nil {
 		d.Warnings = append(slices.Clone(d.Warnings), warnUnlogged)
 		return d, nil
 	}
-	return apply(d, lifts, granted), nil
+	return applyLifts(d, lifts, granted), nil
 }
 
 // override is a verdict that exceptions change.
@@ -85,9 +85,9 @@ type override struct {
 	by      []string // exceptions, each needed
 }
 
-// lifts finds what exceptions can lift. Each round spares every item the reason it was
+// findLifts finds what exceptions can lift. Each round spares every item the reason it was
 // denied for and asks again, so that all other rules hold.
-func (g *Guard) lifts(ctx context.Context, s scope.Scope, r *policies.Request, d *policies.Decision, live []*held) ([]override, error) {
+func (g *Guard) findLifts(ctx context.Context, s scope.Scope, r *policies.Request, d *policies.Decision, live []*held) ([]override, error) {
 	open := make([]override, 0, len(d.Verdicts))
 	for i, v := range d.Verdicts {
 		open = append(open, override{at: i, verdict: v})
@@ -98,11 +98,11 @@ func (g *Guard) lifts(ctx context.Context, s scope.Scope, r *policies.Request, d
 		again := policies.Request{Action: r.Action, Now: r.Now, RequestID: r.RequestID, DecisionID: r.DecisionID}
 		var asked []override
 		for _, l := range open {
-			h := find(live, &r.Resources[l.at], l)
+			h := findException(live, &r.Resources[l.at], l)
 			if h == nil {
 				continue
 			}
-			spared, ok := spare(items[l.at], reasonOf(h.Path), s.Principal().ID)
+			spared, ok := spareReason(items[l.at], reasonOf(h.Path), s.Principal().ID)
 			if !ok {
 				continue
 			}
@@ -134,8 +134,8 @@ func (g *Guard) lifts(ctx context.Context, s scope.Scope, r *policies.Request, d
 	return done, nil
 }
 
-// find returns the exception that can lift what stands against the item.
-func find(live []*held, r *policies.Resource, l override) *held {
+// findException returns the exception that can lift what stands against the item.
+func findException(live []*held, r *policies.Resource, l override) *held {
 	reason := l.verdict.Reason
 	if l.verdict.Allow {
 		if len(l.verdict.Redact) == 0 && l.verdict.Obligations.PII == "" {
@@ -144,17 +144,18 @@ func find(live []*held, r *policies.Resource, l override) *held {
 		reason = reasonPII
 	}
 	for _, h := range live {
-		if reasonOf(h.Path) == reason && h.reaches(r) && !slices.Contains(l.by, h.ID) {
+		if reasonOf(h.Path) == reason && h.canReachItem(r) && !slices.Contains(l.by, h.ID) {
 			return h
 		}
 	}
 	return nil
 }
 
-// apply changes the verdicts whose exceptions were all granted.
-func apply(d policies.Decision, lifts []override, granted map[string]bool) policies.Decision {
+// applyLifts changes the verdicts whose exceptions were all granted.
+func applyLifts(d policies.Decision, lifts []override, granted map[string]bool) policies.Decision {
 	d.Verdicts = slices.Clone(d.Verdicts)
-	denials, redactions := 0, 0
+	denials := 0
+	redactions := 0
 	for _, l := range lifts {
 		if slices.ContainsFunc(l.by, func(id string) bool { return !granted[id] }) {
 			continue
@@ -165,17 +166,18 @@ func apply(d policies.Decision, lifts []override, granted map[string]bool) polic
 			denials++
 		}
 		v := l.verdict
-		v.Reason, v.Exception = ReasonException, l.by[0]
+		v.Reason = ReasonException
+		v.Exception = l.by[0]
 		d.Verdicts[l.at] = v
 	}
-	if warning := lifted(denials, redactions); warning != "" {
+	if warning := describeLifted(denials, redactions); warning != "" {
 		d.Warnings = append(slices.Clone(d.Warnings), warning)
 	}
 	return d
 }
 
-// lifted says what exceptions lifted, "" for nothing.
-func lifted(denials, redactions int) string {
+// describeLifted says what exceptions lifted, "" for nothing.
+func describeLifted(denials, redactions int) string {
 	var parts []string
 	for _, p := range []struct {
 		n   int

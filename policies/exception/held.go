@@ -37,8 +37,8 @@ type mark struct {
 	n  int
 }
 
-// observe folds an entry that came after the registration.
-func (h *held) observe(e *eventlog.Entry) {
+// observeEntry folds an entry that came after the registration.
+func (h *held) observeEntry(e *eventlog.Entry) {
 	if e.Position <= h.folded {
 		return
 	}
@@ -46,7 +46,7 @@ func (h *held) observe(e *eventlog.Entry) {
 	if used, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionUsed); ok && used.ID == h.ID {
 		h.uses++
 	}
-	n := h.trigger.count(e, h.ID)
+	n := h.trigger.countEntry(e, h.ID)
 	switch {
 	case n == 0:
 	case h.trigger.Within == 0 && len(h.marks) > 0:
@@ -56,8 +56,8 @@ func (h *held) observe(e *eventlog.Entry) {
 	}
 }
 
-// end says why the exception has ended by now; "" while it lives.
-func (h *held) end(now time.Time) string {
+// findEndCause says why the exception has ended by now; "" while it lives.
+func (h *held) findEndCause(now time.Time) string {
 	if h.cause != "" {
 		return h.cause
 	}
@@ -77,14 +77,14 @@ func (h *held) end(now time.Time) string {
 	return ""
 }
 
-// covers reports whether the exception may serve who asks for what, items apart.
-func (h *held) covers(s scope.Scope, action string) bool {
+// canServe reports whether the exception may serve who asks for what, items apart.
+func (h *held) canServe(s scope.Scope, action string) bool {
 	return h.Scope.Tenant == s.Tenant() && slices.Contains(h.Principals, s.Principal().ID) &&
 		(h.Purpose == "" || strings.EqualFold(h.Purpose, s.Purpose())) && actionOf(h.Path) == action
 }
 
-// reaches reports whether the exception holds for the item.
-func (h *held) reaches(r *policies.Resource) bool {
+// canReachItem reports whether the exception holds for the item.
+func (h *held) canReachItem(r *policies.Resource) bool {
 	if h.Scope.Session != "" && r.Facets.Session != h.Scope.Session {
 		return false
 	}
@@ -96,9 +96,9 @@ func (h *held) reaches(r *policies.Resource) bool {
 	return true
 }
 
-// state is the exception as others see it.
-func (h *held) state(now time.Time) schemas.ExceptionState {
-	cause := h.end(now)
+// makeState is the exception as others see it.
+func (h *held) makeState(now time.Time) schemas.ExceptionState {
+	cause := h.findEndCause(now)
 	out := schemas.ExceptionState{GovernedException: h.GovernedException, Live: cause == "", Uses: h.uses, EndedAt: h.endedAt, Position: h.position}
 	out.Cause = cause
 	if cause == CauseExpired && out.EndedAt.IsZero() {

@@ -45,12 +45,13 @@ func (o *Office) Authorise(
 	}
 	denied := &schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict, so nobody may " + words}
 	if err == nil && len(d.Verdicts) == 1 {
-		denied.Undecided, denied.Message = false, "policy does not allow this principal to "+words+": "+d.Verdicts[0].Reason
+		denied.Undecided = false
+		denied.Message = "policy does not allow this principal to " + words + ": " + d.Verdicts[0].Reason
 	}
-	refusal, err := o.draft(s, schemas.TypeRequestRefused, o.IDs(), id, at,
+	refusal, err := o.makeDraft(s, schemas.TypeRequestRefused, o.IDs(), id, at,
 		schemas.Refusal{RequestID: id, Principal: s.Principal().ID, Code: denied.Code, Message: denied.Message})
 	if err == nil {
-		err = o.append(ctx, eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{refusal}})
+		err = o.appendBatch(ctx, eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{refusal}})
 	}
 	if err != nil {
 		return schemas.PolicyDecision{}, err
@@ -63,24 +64,24 @@ func (o *Office) Authorise(
 func (o *Office) Record(
 	ctx context.Context, s scope.Scope, d schemas.PolicyDecision, about, eventType, id, subject string, data any,
 ) error {
-	decided, err := o.decided(s, d, about)
+	decided, err := o.draftDecision(s, d, about)
 	if err != nil {
 		return err
 	}
-	done, err := o.draft(s, eventType, id, subject, d.CreatedAt, data)
+	done, err := o.makeDraft(s, eventType, id, subject, d.CreatedAt, data)
 	if err != nil {
 		return err
 	}
-	return o.append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{decided, done}})
+	return o.appendBatch(ctx, eventlog.Batch{Drafts: []eventlog.Draft{decided, done}})
 }
 
-// decided makes the entry of the decision that allowed what has an id.
-func (o *Office) decided(s scope.Scope, d schemas.PolicyDecision, id string) (eventlog.Draft, error) {
+// draftDecision makes the entry of the decision that allowed what has an id.
+func (o *Office) draftDecision(s scope.Scope, d schemas.PolicyDecision, id string) (eventlog.Draft, error) {
 	d.RequestID = id
-	return o.draft(s, schemas.TypePolicyDecided, d.ID, id, d.CreatedAt, &d)
+	return o.makeDraft(s, schemas.TypePolicyDecided, d.ID, id, d.CreatedAt, &d)
 }
 
-func (o *Office) draft(s scope.Scope, eventType, id, subject string, at time.Time, data any) (eventlog.Draft, error) {
+func (o *Office) makeDraft(s scope.Scope, eventType, id, subject string, at time.Time, data any) (eventlog.Draft, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return eventlog.Draft{}, fmt.Errorf("encode %s: %w", eventType, err)
@@ -90,8 +91,8 @@ func (o *Office) draft(s scope.Scope, eventType, id, subject string, at time.Tim
 		Time: at, Data: raw, Extensions: about}, nil
 }
 
-// append appends all of a batch or returns an error.
-func (o *Office) append(ctx context.Context, b eventlog.Batch) error {
+// appendBatch appends all of a batch or returns an error.
+func (o *Office) appendBatch(ctx context.Context, b eventlog.Batch) error {
 	if len(b.Drafts) == 0 {
 		return nil
 	}

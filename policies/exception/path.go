@@ -22,10 +22,10 @@ func reasonOf(path string) string {
 // reasonPII is the reason of an exception that lifts a redaction.
 const reasonPII = "pii"
 
-// spare returns the item as if a reason for denial did not concern it; false for a
+// spareReason returns the item as if a reason for denial did not concern it; false for a
 // reason that cannot be lifted. Of a reason of the policy's own, policy is told that it does
 // not count. principal is who asks.
-func spare(r policies.Resource, reason, principal string) (policies.Resource, bool) {
+func spareReason(r policies.Resource, reason, principal string) (policies.Resource, bool) {
 	switch reason {
 	case "credentials":
 		r.Facets.Credentials = false
@@ -38,7 +38,7 @@ func spare(r policies.Resource, reason, principal string) (policies.Resource, bo
 	case "purpose":
 		r.Facets.Purposes = nil
 	case "export":
-		r.Facets.Labels = without(r.Facets.Labels, "export:")
+		r.Facets.Labels = dropPrefixed(r.Facets.Labels, "export:")
 	case "trust":
 		r.Facets.Trust = 1
 	case "expired":
@@ -46,12 +46,13 @@ func spare(r policies.Resource, reason, principal string) (policies.Resource, bo
 	case "no_longer_valid":
 		r.ValidTo = time.Time{}
 	case reasonPII:
-		r.Facets.PII, r.PIIFlags = false, nil
-		r.Facets.Labels = without(r.Facets.Labels, "pii:")
+		r.Facets.PII = false
+		r.PIIFlags = nil
+		r.Facets.Labels = dropPrefixed(r.Facets.Labels, "pii:")
 	case "role":
 		r.Facets.Signer = principal
 	case "safety", "safety_untagged":
-		r.Facets.Labels = append(without(r.Facets.Labels, "safety:"), "safety:read_only")
+		r.Facets.Labels = append(dropPrefixed(r.Facets.Labels, "safety:"), "safety:read_only")
 	case "tenant", "action", policies.ReasonSource, policies.ReasonError, policies.ReasonAllowed:
 		return r, false
 	default:
@@ -60,6 +61,6 @@ func spare(r policies.Resource, reason, principal string) (policies.Resource, bo
 	return r, true
 }
 
-func without(labels []string, prefix string) []string {
+func dropPrefixed(labels []string, prefix string) []string {
 	return slices.DeleteFunc(slices.Clone(labels), func(l string) bool { return strings.HasPrefix(l, prefix) })
 }

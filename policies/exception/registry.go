@@ -98,9 +98,9 @@ func New(cfg Config) (*Registry, error) {
 	return &Registry{cfg: cfg, office: office, tenants: map[string]*register{}}, nil
 }
 
-// register returns a tenant's exceptions, which no other call has apart. The caller MUST release
+// takeRegister returns a tenant's exceptions, which no other call has apart. The caller MUST release
 // them.
-func (g *Registry) register(tenant string) *register {
+func (g *Registry) takeRegister(tenant string) *register {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	t := g.tenants[tenant]
@@ -112,33 +112,34 @@ func (g *Registry) register(tenant string) *register {
 	return t
 }
 
-func (g *Registry) release(tenant string, t *register) {
+func (g *Registry) releaseRegister(tenant string, t *register) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if t.users--; t.users == 0 && len(t.held) == 0 && len(g.tenants) > maxRegisters {
+	t.users--
+	if t.users == 0 && len(t.held) == 0 && len(g.tenants) > maxRegisters {
 		delete(g.tenants, tenant)
 	}
 }
 
-// matching returns the exceptions that may serve who asks, by the list as it was read
+// findMatching returns the exceptions that may serve who asks, by the list as it was read
 // last. What it returns is looked at again before it is used; a log that cannot be read
 // has no exceptions.
-func (g *Registry) matching(ctx context.Context, s scope.Scope, action string) []*held {
+func (g *Registry) findMatching(ctx context.Context, s scope.Scope, action string) []*held {
 	if s.Check() != nil {
 		return nil
 	}
-	t := g.register(s.Tenant())
-	defer g.release(s.Tenant(), t)
+	t := g.takeRegister(s.Tenant())
+	defer g.releaseRegister(s.Tenant(), t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := g.cfg.Clock()
-	if err := g.load(ctx, s, t, now, false); err != nil {
+	if err := g.loadExceptions(ctx, s, t, now, false); err != nil {
 		g.cfg.Logger.LogAttrs(ctx, slog.LevelError, "governed exceptions cannot be read, so none holds", slog.String("tenant", s.Tenant()))
 		return nil
 	}
 	var out []*held
 	for _, h := range t.held {
-		if h.covers(s, action) && h.end(now) == "" {
+		if h.canServe(s, action) && h.findEndCause(now) == "" {
 			out = append(out, h)
 		}
 	}
@@ -148,8 +149,8 @@ func (g *Registry) matching(ctx context.Context, s scope.Scope, action string) [
 
 func byPosition(a, b *held) int { return cmp.Compare(a.position, b.position) }
 
-// load reads what was registered and ended, at most every Refresh unless at once.
-func (g *Registry) load(ctx context.Context, s scope.Scope, t *register, now time.Time, atOnce bool) error {
+// loadExceptions reads what was registered and ended, at most every Refresh unless at once.
+func (g *Registry) loadExceptions(ctx context.Context, s scope.Scope, t *register, now time.Time, atOnce bool) error {
 	if !atOnce && !t.loaded.IsZero() && now.Sub(t.loaded) < g.cfg.Refresh && !now.Before(t.loaded) {
 		return nil
 	}
@@ -158,14 +159,14 @@ func (g *Registry) load(ctx context.Context, s scope.Scope, t *register, now tim
 		return fmt.Errorf("read exceptions: %w", err)
 	}
 	for i := range entries {
-		t.note(&entries[i])
+		t.noteEntry(&entries[i])
 	}
 	t.loaded = now
 	return nil
 }
 
-// note takes a registration or an end.
-func (t *register) note(e *eventlog.Entry) {
+// noteEntry takes a registration or an end.
+func (t *register) noteEntry(e *eventlog.Entry) {
 	if x, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionRegistered); ok && t.held[x.ID] == nil && e.Source == Source {
 		trigger, err := ParseTrigger(x.RollbackTrigger)
 		h := &held{GovernedException: x, trigger: trigger, position: e.Position, folded: e.Position}
@@ -176,23 +177,24 @@ func (t *register) note(e *eventlog.Entry) {
 	}
 	if x, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionEnded); ok && e.Source == Source {
 		if h := t.held[x.ID]; h != nil && (h.cause == "" || h.endedAt.IsZero()) {
-			h.cause, h.endedAt = x.Cause, x.At
+			h.cause = x.Cause
+			h.endedAt = x.At
 		}
 	}
 }
 
-// sync brings what lives up to the log's end: uses and what triggers count.
-func (g *Registry) sync(ctx context.Context, s scope.Scope, t *register, now time.Time) error {
-	if err := g.load(ctx, s, t, now, true); err != nil {
+// catchUpLiving brings what lives up to the log's end: uses and what triggers count.
+func (g *Registry) catchUpLiving(ctx context.Context, s scope.Scope, t *register, now time.Time) error {
+	if err := g.loadExceptions(ctx, s, t, now, true); err != nil {
 		return err
 	}
-	return g.fold(ctx, s, t, slices.DeleteFunc(slices.Collect(maps.Values(t.held)), func(h *held) bool { return h.end(now) != "" }))
+	return g.foldEntries(ctx, s, t, slices.DeleteFunc(slices.Collect(maps.Values(t.held)), func(h *held) bool { return h.findEndCause(now) != "" }))
 }
 
-// complete counts the uses of what has ended, too: once, when its end is in the log.
-func (g *Registry) complete(ctx context.Context, s scope.Scope, t *register, now time.Time) error {
-	ended := slices.DeleteFunc(slices.Collect(maps.Values(t.held)), func(h *held) bool { return h.counted || h.end(now) == "" })
-	if err := g.fold(ctx, s, t, ended); err != nil {
+// countEndedUses counts the uses of what has ended, too: once, when its end is in the log.
+func (g *Registry) countEndedUses(ctx context.Context, s scope.Scope, t *register, now time.Time) error {
+	ended := slices.DeleteFunc(slices.Collect(maps.Values(t.held)), func(h *held) bool { return h.counted || h.findEndCause(now) == "" })
+	if err := g.foldEntries(ctx, s, t, ended); err != nil {
 		return err
 	}
 	for _, h := range ended {
@@ -201,8 +203,8 @@ func (g *Registry) complete(ctx context.Context, s scope.Scope, t *register, now
 	return nil
 }
 
-// fold reads the log to its end for some exceptions.
-func (g *Registry) fold(ctx context.Context, s scope.Scope, t *register, some []*held) error {
+// foldEntries reads the log to its end for some exceptions.
+func (g *Registry) foldEntries(ctx context.Context, s scope.Scope, t *register, some []*held) error {
 	if len(some) == 0 {
 		return nil
 	}
@@ -216,31 +218,31 @@ func (g *Registry) fold(ctx context.Context, s scope.Scope, t *register, some []
 			return nil
 		}
 		for i := range entries {
-			t.note(&entries[i])
+			t.noteEntry(&entries[i])
 			for _, h := range some {
-				h.observe(&entries[i])
+				h.observeEntry(&entries[i])
 			}
 		}
 		after = entries[len(entries)-1].Position
 	}
 }
 
-// use grants, of the exceptions in used (id → denials lifted), those that live by the
+// useExceptions grants, of the exceptions in used (id → denials lifted), those that live by the
 // log as it stands, and commits an entry for each before it returns.
-func (g *Registry) use(ctx context.Context, s scope.Scope, r *policies.Request, used map[string]int) (map[string]bool, error) {
-	t := g.register(s.Tenant())
-	defer g.release(s.Tenant(), t)
+func (g *Registry) useExceptions(ctx context.Context, s scope.Scope, r *policies.Request, used map[string]int) (map[string]bool, error) {
+	t := g.takeRegister(s.Tenant())
+	defer g.releaseRegister(s.Tenant(), t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := g.cfg.Clock()
-	if err := g.sync(ctx, s, t, now); err != nil {
+	if err := g.catchUpLiving(ctx, s, t, now); err != nil {
 		return nil, err
 	}
 	granted := make(map[string]bool, len(used))
 	var batch eventlog.Batch
 	for _, id := range slices.Sorted(maps.Keys(used)) {
 		h := t.held[id]
-		if h == nil || h.end(now) != "" || used[id] == 0 {
+		if h == nil || h.findEndCause(now) != "" || used[id] == 0 {
 			continue
 		}
 		x := h.GovernedException
@@ -248,27 +250,27 @@ func (g *Registry) use(ctx context.Context, s scope.Scope, r *policies.Request, 
 		if r.DecisionID != "" {
 			x.Decisions = []string{r.DecisionID}
 		}
-		d, err := g.draft(s, schemas.TypeExceptionUsed, g.cfg.IDs(), r.RequestID, &x)
+		d, err := g.draftException(s, schemas.TypeExceptionUsed, g.cfg.IDs(), r.RequestID, &x)
 		if err != nil {
 			return nil, err
 		}
 		batch.Drafts = append(batch.Drafts, d)
 		granted[id] = true
 	}
-	if err := g.office.append(ctx, batch); err != nil {
+	if err := g.office.appendBatch(ctx, batch); err != nil {
 		return nil, err
 	}
-	return granted, g.settle(ctx, s, t, now)
+	return granted, g.settleEnds(ctx, s, t, now)
 }
 
-// settle folds what was just written and writes the ends that are due.
-func (g *Registry) settle(ctx context.Context, s scope.Scope, t *register, now time.Time) error {
-	if err := g.sync(ctx, s, t, now); err != nil {
+// settleEnds folds what was just written and writes the ends that are due.
+func (g *Registry) settleEnds(ctx context.Context, s scope.Scope, t *register, now time.Time) error {
+	if err := g.catchUpLiving(ctx, s, t, now); err != nil {
 		return err
 	}
 	for _, h := range t.held {
-		if cause := h.end(now); cause != "" && h.endedAt.IsZero() {
-			if err := g.end(ctx, s, h, cause, "satchel", now); err != nil {
+		if cause := h.findEndCause(now); cause != "" && h.endedAt.IsZero() {
+			if err := g.writeEnd(ctx, s, h, cause, "satchel", now); err != nil {
 				return err
 			}
 		}
@@ -276,11 +278,11 @@ func (g *Registry) settle(ctx context.Context, s scope.Scope, t *register, now t
 	return nil
 }
 
-// end writes exception.ended. Another process may have written it before.
-func (g *Registry) end(ctx context.Context, s scope.Scope, h *held, cause, by string, now time.Time) error {
+// writeEnd writes exception.ended. Another process may have written it before.
+func (g *Registry) writeEnd(ctx context.Context, s scope.Scope, h *held, cause, by string, now time.Time) error {
 	x := h.GovernedException
 	x.Cause, x.Principal, x.At, x.Decisions = cause, by, now.UTC(), nil
-	d, err := g.draft(s, schemas.TypeExceptionEnded, h.ID+".ended", Subject, &x)
+	d, err := g.draftException(s, schemas.TypeExceptionEnded, h.ID+".ended", Subject, &x)
 	if err != nil {
 		return err
 	}
@@ -292,8 +294,8 @@ func (g *Registry) end(ctx context.Context, s scope.Scope, h *held, cause, by st
 	return nil
 }
 
-func (g *Registry) draft(s scope.Scope, eventType, id, subject string, data *schemas.GovernedException) (eventlog.Draft, error) {
-	d, err := g.office.draft(s, eventType, id, cmp.Or(subject, Subject), data.At, data)
+func (g *Registry) draftException(s scope.Scope, eventType, id, subject string, data *schemas.GovernedException) (eventlog.Draft, error) {
+	d, err := g.office.makeDraft(s, eventType, id, cmp.Or(subject, Subject), data.At, data)
 	d.Agent = cmp.Or(data.AuditHook, d.Agent)
 	return d, err
 }
@@ -306,7 +308,7 @@ func (g *Registry) Pending() []string {
 	var list []string
 	for name, t := range tenants {
 		t.mu.Lock()
-		if t.pending() {
+		if t.hasPendingEnd() {
 			list = append(list, name)
 		}
 		t.mu.Unlock()

@@ -29,7 +29,7 @@ func ParseTrigger(text string) (Trigger, error) {
 	number, within, windowed := strings.Cut(rest, "/")
 	t := Trigger{Counter: strings.TrimSpace(counter)}
 	least, err := strconv.Atoi(strings.TrimSpace(number))
-	if !ok || err != nil || least < 1 || !countable(t.Counter) {
+	if !ok || err != nil || least < 1 || !isCountable(t.Counter) {
 		return Trigger{}, ErrTrigger
 	}
 	t.Least = least
@@ -45,9 +45,9 @@ func ParseTrigger(text string) (Trigger, error) {
 // counted with what stands around it in the log.
 const leastWindow = time.Minute
 
-// fires refuses a trigger that can practically never fire: of an anomaly that the
+// checkCanFire refuses a trigger that can practically never fire: of an anomaly that the
 // sentinel does not know, or over less than a minute.
-func (t Trigger) fires() error {
+func (t Trigger) checkCanFire() error {
 	if name, ok := strings.CutPrefix(t.Counter, "anomaly."); ok && !slices.Contains(schemas.Anomalies(), name) {
 		return fmt.Errorf("%w: the anomalies are %s", ErrTrigger, strings.Join(schemas.Anomalies(), ", "))
 	}
@@ -66,7 +66,7 @@ func (t Trigger) String() string {
 	return s
 }
 
-func countable(counter string) bool {
+func isCountable(counter string) bool {
 	switch counter {
 	case "uses", "denials", "injections", "anomalies":
 		return true
@@ -79,8 +79,8 @@ func countable(counter string) bool {
 
 func eventType(counter string) string { return "io.satchel." + counter + ".v1" }
 
-// count returns how much an entry adds to the counter; exception is whose trigger it is.
-func (t Trigger) count(e *eventlog.Entry, exception string) int {
+// countEntry returns how much an entry adds to the counter; exception is whose trigger it is.
+func (t Trigger) countEntry(e *eventlog.Entry, exception string) int {
 	switch t.Counter {
 	case "uses":
 		if used, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionUsed); ok && used.ID == exception {
@@ -89,15 +89,15 @@ func (t Trigger) count(e *eventlog.Entry, exception string) int {
 		return 0
 	case "denials":
 		d, _ := dataOf[schemas.PolicyDecision](e, schemas.TypePolicyDecided)
-		return tally(d.Verdicts, func(v schemas.Verdict) bool { return !v.Allow })
+		return countMatching(d.Verdicts, func(v schemas.Verdict) bool { return !v.Allow })
 	case "injections":
 		d, _ := dataOf[schemas.DropReport](e, schemas.TypeContextDropped)
-		return tally(d.Drops, func(d schemas.Drop) bool { return d.Reason == schemas.DropInjection })
+		return countMatching(d.Drops, func(d schemas.Drop) bool { return d.Reason == schemas.DropInjection })
 	}
 	if t.Counter == "anomalies" || strings.HasPrefix(t.Counter, "anomaly.") {
 		h, _ := dataOf[schemas.Handover](e, schemas.TypeRoleHandedOver)
 		name := strings.TrimPrefix(t.Counter, "anomaly.")
-		return tally(h.Findings, func(f schemas.Finding) bool { return name == "anomalies" || f.Anomaly == name })
+		return countMatching(h.Findings, func(f schemas.Finding) bool { return name == "anomalies" || f.Anomaly == name })
 	}
 	if e.Type == eventType(t.Counter) {
 		return 1
@@ -105,7 +105,7 @@ func (t Trigger) count(e *eventlog.Entry, exception string) int {
 	return 0
 }
 
-func tally[T any](list []T, is func(T) bool) int {
+func countMatching[T any](list []T, is func(T) bool) int {
 	n := 0
 	for _, v := range list {
 		if is(v) {

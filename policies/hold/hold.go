@@ -95,7 +95,7 @@ func (all Holds) Over(versions []Version) Held {
 		h := &all[i]
 		held.Position = h.Position
 		switch {
-		case !slices.ContainsFunc(versions, func(v Version) bool { return covers(h, &v) }):
+		case !slices.ContainsFunc(versions, func(v Version) bool { return isVersionHeld(h, &v) }):
 		case h.Live:
 			held.Live = append(held.Live, h.ID)
 		default:
@@ -111,7 +111,7 @@ func Unless(after int64) eventlog.Unless {
 	return eventlog.Unless{Subject: Subject, Type: schemas.TypeHoldPlaced, After: after}
 }
 
-func covers(h *schemas.HoldState, v *Version) bool {
+func isVersionHeld(h *schemas.HoldState, v *Version) bool {
 	return slices.Contains(h.Items, v.Item) || h.Scope.Session != "" && h.Scope.Session == v.Session ||
 		h.Agent != "" && h.Agent == v.Agent || h.Label != "" && slices.ContainsFunc(v.Labels, func(l string) bool { return strings.EqualFold(l, h.Label) })
 }
@@ -137,7 +137,10 @@ func (g *Registry) List(ctx context.Context, s scope.Scope, released bool) ([]sc
 			continue
 		}
 		if at := slices.IndexFunc(list, func(p schemas.HoldState) bool { return p.ID == h.ID }); at >= 0 {
-			list[at].Live, list[at].ReleasedAt, list[at].ReleasedBy, list[at].ReleaseReason = false, h.At, h.Principal, h.Reason
+			list[at].Live = false
+			list[at].ReleasedAt = h.At
+			list[at].ReleasedBy = h.Principal
+			list[at].ReleaseReason = h.Reason
 		}
 	}
 	if !released {
@@ -154,36 +157,36 @@ func (g *Registry) Place(ctx context.Context, s scope.Scope, n schemas.NewHold) 
 	}
 	h := schemas.LegalHold{ID: g.cfg.IDs(), Scope: schemas.MemoryScope{Tenant: s.Tenant(), Session: n.Session},
 		Items: n.Items, Label: n.Label, Agent: n.Agent, Matter: n.Matter, Reason: n.Reason, Principal: s.Principal().ID, At: g.cfg.Clock().UTC()}
-	decision, err := g.authorise(ctx, s, actionHold, &h)
+	decision, err := g.authoriseHold(ctx, s, actionHold, &h)
 	if err != nil {
 		return schemas.HoldState{}, err
 	}
 	if !n.Absent {
-		if err := g.there(ctx, s, n.Items); err != nil {
+		if err := g.refuseAbsentItems(ctx, s, n.Items); err != nil {
 			return schemas.HoldState{}, err
 		}
 	}
 	live, err := g.List(ctx, s, false)
 	if err != nil {
-		return schemas.HoldState{}, storage()
+		return schemas.HoldState{}, newStorageError()
 	}
 	if len(live) >= maxLive {
 		return schemas.HoldState{}, &schemas.Error{Code: schemas.CodeOverloaded,
 			Message: fmt.Sprintf("the tenant has %d live holds; name a session, a label or an agent, or release one first", len(live))}
 	}
-	if err := g.write(ctx, s, schemas.TypeHoldPlaced, h.ID, &h, decision); err != nil {
+	if err := g.writeAct(ctx, s, schemas.TypeHoldPlaced, h.ID, &h, decision); err != nil {
 		return schemas.HoldState{}, err
 	}
-	return g.find(ctx, s, h.ID)
+	return g.findHold(ctx, s, h.ID)
 }
 
-// there refuses items of which the log has no content: a hold on them would keep nothing.
-func (g *Registry) there(ctx context.Context, s scope.Scope, items []string) error {
+// refuseAbsentItems refuses items of which the log has no content: a hold on them would keep nothing.
+func (g *Registry) refuseAbsentItems(ctx context.Context, s scope.Scope, items []string) error {
 	var absent []string
 	for _, id := range items {
 		entries, err := g.cfg.Log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
 		if err != nil {
-			return storage()
+			return newStorageError()
 		}
 		if !slices.ContainsFunc(entries, func(e eventlog.Entry) bool { return !e.Erased }) {
 			absent = append(absent, id)
@@ -204,27 +207,27 @@ func (g *Registry) there(ctx context.Context, s scope.Scope, items []string) err
 // Release ends a hold when policy lets s do so. Releasing one that was released is no error. Only
 // principals who may release a hold are told whether it is there. Every error is a *schemas.Error.
 func (g *Registry) Release(ctx context.Context, s scope.Scope, id, reason string) (schemas.HoldState, error) {
-	decision, err := g.authorise(ctx, s, actionRelease, &schemas.LegalHold{ID: id, At: g.cfg.Clock().UTC()})
+	decision, err := g.authoriseHold(ctx, s, actionRelease, &schemas.LegalHold{ID: id, At: g.cfg.Clock().UTC()})
 	if err != nil {
 		return schemas.HoldState{}, err
 	}
-	held, err := g.find(ctx, s, id)
+	held, err := g.findHold(ctx, s, id)
 	if err != nil || !held.Live {
 		return held, err
 	}
 	h := held.LegalHold
 	h.Reason, h.Principal, h.At = reason, s.Principal().ID, decision.CreatedAt
-	if err := g.write(ctx, s, schemas.TypeHoldReleased, id+".released", &h, decision); err != nil {
+	if err := g.writeAct(ctx, s, schemas.TypeHoldReleased, id+".released", &h, decision); err != nil {
 		return schemas.HoldState{}, err
 	}
-	return g.find(ctx, s, id)
+	return g.findHold(ctx, s, id)
 }
 
-// find returns a hold that is there.
-func (g *Registry) find(ctx context.Context, s scope.Scope, id string) (schemas.HoldState, error) {
+// findHold returns a hold that is there.
+func (g *Registry) findHold(ctx context.Context, s scope.Scope, id string) (schemas.HoldState, error) {
 	all, err := g.List(ctx, s, true)
 	if err != nil {
-		return schemas.HoldState{}, storage()
+		return schemas.HoldState{}, newStorageError()
 	}
 	at := slices.IndexFunc(all, func(h schemas.HoldState) bool { return h.ID == id })
 	if at < 0 {
@@ -234,7 +237,7 @@ func (g *Registry) find(ctx context.Context, s scope.Scope, id string) (schemas.
 	return all[at], nil
 }
 
-func (g *Registry) authorise(
+func (g *Registry) authoriseHold(
 	ctx context.Context, s scope.Scope, action string, h *schemas.LegalHold,
 ) (schemas.PolicyDecision, error) {
 	r := policies.Resource{ID: h.ID, Facets: schemas.Facets{Kind: "hold", Labels: []string{}, Session: h.Scope.Session}}
@@ -242,23 +245,23 @@ func (g *Registry) authorise(
 	d, err := g.cfg.Office.Authorise(ctx, s, action, words, r, h.At)
 	var denied *schemas.Error
 	if err != nil && !errors.As(err, &denied) {
-		return d, storage()
+		return d, newStorageError()
 	}
 	return d, err
 }
 
-// write logs an act with the decision that allowed it.
-func (g *Registry) write(
+// writeAct logs an act with the decision that allowed it.
+func (g *Registry) writeAct(
 	ctx context.Context, s scope.Scope, eventType, id string, h *schemas.LegalHold, decision schemas.PolicyDecision,
 ) error {
 	h.Decisions = []string{decision.ID}
 	if err := g.cfg.Office.Record(ctx, s, decision, h.ID, eventType, id, Subject, h); err != nil {
-		return storage()
+		return newStorageError()
 	}
 	return nil
 }
 
-func storage() *schemas.Error {
+func newStorageError() *schemas.Error {
 	return &schemas.Error{Code: schemas.CodeStorage,
 		Message: "the log cannot be read or written at present; list the holds to see whether anything was changed"}
 }

@@ -40,7 +40,8 @@ func parseVerdicts(answer *ast.Term, n int) ([]policies.Verdict, error) {
 			return nil, fmt.Errorf("redactions of verdict %d: not a JSON path", i)
 		}
 		verdicts[i].Reason = string(reason)
-		if verdicts[i].Allow = reason == policies.ReasonAllowed; verdicts[i].Allow && len(redact) > 0 {
+		verdicts[i].Allow = reason == policies.ReasonAllowed
+		if verdicts[i].Allow && len(redact) > 0 {
 			verdicts[i].Redact = redact
 		}
 		if pair.Len() == 3 {

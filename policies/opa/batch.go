@@ -21,9 +21,9 @@ type profile struct {
 	known   bool // verdict holds
 }
 
-// decide fills verdicts for r.Resources, evaluating each distinct profile that is not
+// fillVerdicts fills verdicts for r.Resources, evaluating each distinct profile that is not
 // known once, all in one evaluation.
-func (b *bundle) decide(ctx context.Context, s scope.Scope, r *policies.Request, verdicts []policies.Verdict) error {
+func (b *bundle) fillVerdicts(ctx context.Context, s scope.Scope, r *policies.Request, verdicts []policies.Verdict) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -31,12 +31,12 @@ func (b *bundle) decide(ctx context.Context, s scope.Scope, r *policies.Request,
 	if err != nil {
 		return err
 	}
-	profiles, which := b.distinct(r, attributes)
+	profiles, which := b.collectProfiles(r, attributes)
 	asker := ""
 	if b.cacheable {
 		asker = askerOf(s, r.Action)
 	}
-	b.cache.look(asker, profiles)
+	b.cache.lookUpVerdicts(asker, profiles)
 	open := make([]int, 0, len(profiles))
 	for i := range profiles {
 		if !profiles[i].known {
@@ -51,7 +51,7 @@ func (b *bundle) decide(ctx context.Context, s scope.Scope, r *policies.Request,
 		for i, at := range open {
 			fresh[i] = profiles[at]
 		}
-		b.cache.keep(asker, fresh)
+		b.cache.keepVerdicts(asker, fresh)
 	}
 	for i, at := range which {
 		verdicts[i] = profiles[at].verdict
@@ -61,17 +61,17 @@ func (b *bundle) decide(ctx context.Context, s scope.Scope, r *policies.Request,
 	return nil
 }
 
-// distinct returns the distinct inputs of r's resources and, for each resource, which is
+// collectProfiles returns the distinct inputs of r's resources and, for each resource, which is
 // its. A cacheable bundle only asks whether a time is reached, so it is shown a time
 // that is long past or far ahead: items that differ in the time alone share an input.
-func (b *bundle) distinct(r *policies.Request, a policies.Attributes) (profiles []profile, which []int) {
+func (b *bundle) collectProfiles(r *policies.Request, a policies.Attributes) (profiles []profile, which []int) {
 	which = make([]int, len(r.Resources))
 	seen := make(map[string]int, min(len(r.Resources), 128))
 	var buf []byte
 	for i := range r.Resources {
 		seenAs := r.Resources[i]
 		if b.cacheable {
-			seenAs.ExpiresAt, seenAs.ValidTo = coarse(seenAs.ExpiresAt, r.Now), coarse(seenAs.ValidTo, r.Now)
+			seenAs.ExpiresAt, seenAs.ValidTo = coarsenTime(seenAs.ExpiresAt, r.Now), coarsenTime(seenAs.ValidTo, r.Now)
 		}
 		buf = seenAs.AppendInput(buf[:0], a)
 		at, ok := seen[string(buf)]
@@ -85,9 +85,9 @@ func (b *bundle) distinct(r *policies.Request, a policies.Attributes) (profiles 
 	return profiles, which
 }
 
-// coarse returns the earliest time of the policy input when now has reached t, else the
+// coarsenTime returns the earliest time of the policy input when now has reached t, else the
 // latest, and the zero time for itself.
-func coarse(t, now time.Time) time.Time {
+func coarsenTime(t, now time.Time) time.Time {
 	switch {
 	case t.IsZero():
 		return t
@@ -98,11 +98,12 @@ func coarse(t, now time.Time) time.Time {
 }
 
 func (b *bundle) evaluateProfiles(ctx context.Context, s scope.Scope, r *policies.Request, profiles []profile, open []int) error {
-	items, read := make([]*ast.Term, len(open)), newValues()
+	items := make([]*ast.Term, len(open))
+	read := newValues()
 	for i, at := range open {
 		p := &profiles[at]
 		if p.value == nil {
-			v, err := read.read([]byte(p.key))
+			v, err := read.readWholeValue([]byte(p.key))
 			if err != nil {
 				return fmt.Errorf("read policy input: %w", err)
 			}
@@ -114,14 +115,14 @@ func (b *bundle) evaluateProfiles(ctx context.Context, s scope.Scope, r *policie
 	if err != nil {
 		return err
 	}
-	now, err := read.read(policies.AppendTime(nil, r.Now))
+	now, err := read.readWholeValue(policies.AppendTime(nil, r.Now))
 	if err != nil {
 		return fmt.Errorf("read policy input: %w", err)
 	}
 	input = append(input,
 		[2]*ast.Term{ast.StringTerm("items"), ast.ArrayTerm(items...)},
 		[2]*ast.Term{ast.StringTerm("now"), now})
-	answer, err := evaluate(ctx, b.verdicts, ast.NewObject(input...), at(r))
+	answer, err := evaluateQuery(ctx, b.verdicts, ast.NewObject(input...), fixEvaluationTime(r))
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,8 @@ func (b *bundle) evaluateProfiles(ctx context.Context, s scope.Scope, r *policie
 		return err
 	}
 	for i, at := range open {
-		profiles[at].verdict, profiles[at].known = found[i], true
+		profiles[at].verdict = found[i]
+		profiles[at].known = true
 	}
 	return nil
 }
@@ -142,7 +144,7 @@ func askerOf(s scope.Scope, action string) string {
 
 // askerInput returns the members action, purpose and subject of the policy input.
 func askerInput(s scope.Scope, action string) ([][2]*ast.Term, error) {
-	v, err := newValues().read(policies.AppendAsker(nil, s, action))
+	v, err := newValues().readWholeValue(policies.AppendAsker(nil, s, action))
 	if err != nil {
 		return nil, fmt.Errorf("read policy input: %w", err)
 	}

@@ -25,13 +25,14 @@ type bundle struct {
 	cache      *cache
 }
 
-// compile compiles what was read. It refuses what does not compile, uses a builtin that
+// compileBundle compiles what was read. It refuses what does not compile, uses a builtin that
 // reaches outside, or lacks a rule it needs.
-func compile(ctx context.Context, c *contents, cacheEntries int) (*bundle, error) {
+func compileBundle(ctx context.Context, c *contents, cacheEntries int) (*bundle, error) {
 	//lint:ignore SA1019 capabilities list what is allowed, and would refuse builtins of a newer OPA
 	compiler := ast.NewCompiler().WithUnsafeBuiltins(unsafeBuiltins())
-	if compiler.Compile(c.modules); compiler.Failed() {
-		return nil, fmt.Errorf("compile policy bundle: %w", located(compiler.Errors))
+	compiler.Compile(c.modules)
+	if compiler.Failed() {
+		return nil, fmt.Errorf("compile policy bundle: %w", locateError(compiler.Errors))
 	}
 	for _, rule := range []string{"verdicts", "filter"} {
 		if len(compiler.GetRules(ast.MustParseRef(root+rule))) == 0 {
@@ -39,7 +40,7 @@ func compile(ctx context.Context, c *contents, cacheEntries int) (*bundle, error
 		}
 	}
 	var err error
-	b := &bundle{revision: c.revision, cache: newCache(cacheEntries), denies: textsOf(c.own())}
+	b := &bundle{revision: c.revision, cache: newCache(cacheEntries), denies: textsOf(c.listOwnModules())}
 	prepare := func(rule string) rego.PreparedEvalQuery {
 		if err != nil {
 			return rego.PreparedEvalQuery{}
@@ -51,7 +52,7 @@ func compile(ctx context.Context, c *contents, cacheEntries int) (*bundle, error
 	}
 	b.verdicts, b.filter, b.attributes = prepare(root+"verdicts"), prepare(root+"filter"), prepare(root+"attributes")
 	cacheable := []rego.PreparedEvalQuery{prepare(root + "cacheable")}
-	if c.has(extra) {
+	if c.hasPackage(extra) {
 		if len(compiler.GetRules(ast.MustParseRef(extra+".deny"))) == 0 {
 			return nil, fmt.Errorf("compile policy bundle: no rule %q", extra+".deny")
 		}
@@ -63,7 +64,7 @@ func compile(ctx context.Context, c *contents, cacheEntries int) (*bundle, error
 	}
 	b.cacheable = true
 	for _, q := range cacheable {
-		answer, err := evaluate(ctx, q, ast.NewObject())
+		answer, err := evaluateQuery(ctx, q, ast.NewObject())
 		if err != nil {
 			return nil, fmt.Errorf("evaluate policy bundle: %w", err)
 		}
@@ -111,8 +112,8 @@ func reasonIn(key *ast.Term) *ast.Term {
 // keepTerm leaves a result as the term it is.
 func keepTerm(t *ast.Term, _ *rego.EvalContext) (any, error) { return t, nil }
 
-// evaluate returns the value of q's only expression, nil when it is undefined.
-func evaluate(ctx context.Context, q rego.PreparedEvalQuery, input ast.Value, options ...rego.EvalOption) (*ast.Term, error) {
+// evaluateQuery returns the value of q's only expression, nil when it is undefined.
+func evaluateQuery(ctx context.Context, q rego.PreparedEvalQuery, input ast.Value, options ...rego.EvalOption) (*ast.Term, error) {
 	results, err := q.Eval(ctx, append(options, rego.EvalParsedInput(input))...)
 	if err != nil {
 		return nil, err

@@ -26,11 +26,11 @@ type cache struct {
 
 func newCache(limit int) *cache {
 	c := &cache{limit: limit}
-	c.clear()
+	c.clearEntries()
 	return c
 }
 
-func (c *cache) clear() {
+func (c *cache) clearEntries() {
 	c.entries = 0
 	c.values = map[string]*ast.Term{}
 	c.verdicts = map[string]map[string]policies.Verdict{}
@@ -38,27 +38,29 @@ func (c *cache) clear() {
 	c.attributes = map[string]policies.Attributes{}
 }
 
-// take makes room for n entries; the caller holds mu.
-func (c *cache) take(n int) bool {
+// takeRoom makes room for n entries; the caller holds mu.
+func (c *cache) takeRoom(n int) bool {
 	if n > c.limit {
 		return false
 	}
-	if c.entries += n; c.entries > c.limit {
-		c.clear()
+	c.entries += n
+	if c.entries > c.limit {
+		c.clearEntries()
 		c.entries = n
 	}
 	return true
 }
 
-// look fills in what is known of each profile: the verdict or else the value. The asker
+// lookUpVerdicts fills in what is known of each profile: the verdict or else the value. The asker
 // "" has no verdicts.
-func (c *cache) look(asker string, profiles []profile) {
+func (c *cache) lookUpVerdicts(asker string, profiles []profile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	verdicts := c.verdicts[asker]
 	for i := range profiles {
 		p := &profiles[i]
-		if p.verdict, p.known = verdicts[p.key]; p.known {
+		p.verdict, p.known = verdicts[p.key]
+		if p.known {
 			c.hits++
 			continue
 		}
@@ -67,8 +69,8 @@ func (c *cache) look(asker string, profiles []profile) {
 	}
 }
 
-// rate is hits ÷ (hits + misses), 0 before the first.
-func (c *cache) rate() float64 {
+// computeHitRate is hits ÷ (hits + misses), 0 before the first.
+func (c *cache) computeHitRate() float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.hits+c.misses == 0 {
@@ -77,11 +79,11 @@ func (c *cache) rate() float64 {
 	return float64(c.hits) / float64(c.hits+c.misses)
 }
 
-// keep stores the values and, with an asker, the verdicts of profiles.
-func (c *cache) keep(asker string, profiles []profile) {
+// keepVerdicts stores the values and, with an asker, the verdicts of profiles.
+func (c *cache) keepVerdicts(asker string, profiles []profile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.take(2 * len(profiles)) {
+	if !c.takeRoom(2 * len(profiles)) {
 		return
 	}
 	verdicts := c.verdicts[asker]
@@ -98,7 +100,7 @@ func (c *cache) keep(asker string, profiles []profile) {
 	}
 }
 
-func (c *cache) filter(asker string) (schemas.Filter, bool) {
+func (c *cache) findFilter(asker string) (schemas.Filter, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f, ok := c.filters[asker]
@@ -108,7 +110,7 @@ func (c *cache) filter(asker string) (schemas.Filter, bool) {
 func (c *cache) keepFilter(asker string, f schemas.Filter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.take(1) {
+	if c.takeRoom(1) {
 		c.filters[asker] = f
 	}
 }
@@ -123,7 +125,7 @@ func (c *cache) attributesOf(action string) (policies.Attributes, bool) {
 func (c *cache) keepAttributes(action string, a policies.Attributes) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.take(1) {
+	if c.takeRoom(1) {
 		c.attributes[action] = a
 	}
 }

@@ -38,11 +38,11 @@ type TestResult struct {
 // Test runs the tests of the bundle at src: the rules whose names begin with test_ in
 // files that end in _test.rego.
 func (s Source) Test(ctx context.Context) (TestReport, error) {
-	read, err := s.read()
+	read, err := s.readBundle()
 	if err != nil {
 		return TestReport{}, err
 	}
-	return read.test(ctx)
+	return read.runTests(ctx)
 }
 
 // TestFS is Test for a bundle in files.
@@ -51,10 +51,10 @@ func TestFS(ctx context.Context, files fs.FS) (TestReport, error) {
 	if err != nil {
 		return TestReport{}, err
 	}
-	return read.test(ctx)
+	return read.runTests(ctx)
 }
 
-func (c *contents) test(ctx context.Context) (TestReport, error) {
+func (c *contents) runTests(ctx context.Context) (TestReport, error) {
 	report := TestReport{Tests: []TestResult{}, Missed: []string{}}
 	modules := maps.Clone(c.modules)
 	for name, m := range c.tests {
@@ -65,8 +65,9 @@ func (c *contents) test(ctx context.Context) (TestReport, error) {
 	}
 	//lint:ignore SA1019 capabilities list what is allowed, and would refuse builtins of a newer OPA
 	compiler := ast.NewCompiler().WithUnsafeBuiltins(unsafeBuiltins())
-	if compiler.Compile(modules); compiler.Failed() {
-		return report, fmt.Errorf("compile policy tests: %w", located(compiler.Errors))
+	compiler.Compile(modules)
+	if compiler.Failed() {
+		return report, fmt.Errorf("compile policy tests: %w", locateError(compiler.Errors))
 	}
 	coverage := cover.New()
 	txn, err := c.store.NewTransaction(ctx)
@@ -81,7 +82,8 @@ func (c *contents) test(ctx context.Context) (TestReport, error) {
 	for r := range results {
 		t := TestResult{Name: r.Package + "." + r.Name, Passed: r.Pass()}
 		if r.Location != nil {
-			t.File, t.Line = r.Location.File, r.Location.Row
+			t.File = r.Location.File
+			t.Line = r.Location.Row
 		}
 		if r.Error != nil {
 			t.Error = r.Error.Error()
@@ -91,7 +93,7 @@ func (c *contents) test(ctx context.Context) (TestReport, error) {
 		}
 		report.Tests = append(report.Tests, t)
 	}
-	covered := coverage.Report(c.own())
+	covered := coverage.Report(c.listOwnModules())
 	report.Coverage = covered.Coverage
 	for _, name := range slices.Sorted(maps.Keys(covered.Files)) {
 		for _, gap := range covered.Files[name].NotCovered {
@@ -132,18 +134,20 @@ func (p *PDP) Explain(ctx context.Context, s scope.Scope, r policies.Request) (E
 	if _, err := p.current.Load().verdicts.Eval(ctx, rego.EvalParsedInput(input), rego.EvalTime(r.Now), rego.EvalQueryTracer(trace)); err != nil {
 		return e, fmt.Errorf("explain policy: %w", err)
 	}
-	if rule := giving(*trace, e.Verdict.Reason); rule != nil {
+	if rule := findGivingRule(*trace, e.Verdict.Reason); rule != nil {
 		text, more, _ := strings.Cut(strings.TrimSpace(string(rule.Location.Text)), "\n} else")
 		if more != "" {
 			text += "\n}"
 		}
-		e.File, e.Line, e.Rule = rule.Location.File, rule.Location.Row, text
+		e.File = rule.Location.File
+		e.Line = rule.Location.Row
+		e.Rule = text
 	}
 	return e, nil
 }
 
-// giving returns the rule that gave the reason, nil for none.
-func giving(trace []*topdown.Event, reason string) (named *ast.Rule) {
+// findGivingRule returns the rule that gave the reason, nil for none.
+func findGivingRule(trace []*topdown.Event, reason string) (named *ast.Rule) {
 	for _, event := range trace {
 		rule, ok := event.Node.(*ast.Rule)
 		if !ok || event.Op != topdown.ExitOp || rule.Location == nil {

@@ -52,17 +52,17 @@ func New(ctx context.Context, c Config) (*PDP, error) {
 			read.builtIn[name] = true
 		}
 	}
-	return open(ctx, read, c.CacheEntries)
+	return openBundle(ctx, read, c.CacheEntries)
 }
 
-func open(ctx context.Context, read *contents, cacheEntries int) (*PDP, error) {
+func openBundle(ctx context.Context, read *contents, cacheEntries int) (*PDP, error) {
 	switch {
 	case cacheEntries == 0:
 		cacheEntries = 65536
 	case cacheEntries < 0:
 		cacheEntries = 0
 	}
-	b, err := compile(ctx, read, cacheEntries)
+	b, err := compileBundle(ctx, read, cacheEntries)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (p *PDP) Reload(ctx context.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	b, err := compile(ctx, read, p.cacheEntries)
+	b, err := compileBundle(ctx, read, p.cacheEntries)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (p *PDP) Denies(reason string) bool {
 // force was compiled.
 func (p *PDP) HitRate() float64 {
 	if b := p.current.Load(); b != nil {
-		return b.cache.rate()
+		return b.cache.computeHitRate()
 	}
 	return 0
 }
@@ -127,7 +127,7 @@ func (p *PDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (po
 		if !r.Unhashed {
 			d.InputHash = policies.InputHash(s, &r)
 		}
-		err = b.decide(ctx, s, &r, d.Verdicts)
+		err = b.fillVerdicts(ctx, s, &r, d.Verdicts)
 	}
 	if err != nil {
 		d.Deny()
@@ -150,7 +150,7 @@ func (p *PDP) Filter(ctx context.Context, s scope.Scope, action string) (schemas
 		return schemas.MatchNone(), fmt.Errorf("filter action %q: %w: %w", action, policies.ErrUnavailable, err)
 	}
 	asker := askerOf(s, action)
-	if f, ok := b.cache.filter(asker); ok {
+	if f, ok := b.cache.findFilter(asker); ok {
 		return f, nil
 	}
 	f, err := b.filterFor(ctx, s, action)
@@ -166,7 +166,7 @@ func (b *bundle) filterFor(ctx context.Context, s scope.Scope, action string) (s
 	if err != nil {
 		return schemas.MatchNone(), err
 	}
-	answer, err := evaluate(ctx, b.filter, ast.NewObject(input...))
+	answer, err := evaluateQuery(ctx, b.filter, ast.NewObject(input...))
 	if err != nil {
 		return schemas.MatchNone(), err
 	}
@@ -193,7 +193,7 @@ func (b *bundle) attributesFor(ctx context.Context, action string) (policies.Att
 
 // looksAt evaluates a rule that names attributes; without a value it is all of them.
 func looksAt(ctx context.Context, rule rego.PreparedEvalQuery, action string) (policies.Attributes, error) {
-	answer, err := evaluate(ctx, rule, ast.NewObject([2]*ast.Term{ast.StringTerm("action"), ast.StringTerm(action)}))
+	answer, err := evaluateQuery(ctx, rule, ast.NewObject([2]*ast.Term{ast.StringTerm("action"), ast.StringTerm(action)}))
 	if err != nil {
 		return 0, err
 	}
@@ -207,5 +207,5 @@ func looksAt(ctx context.Context, rule rego.PreparedEvalQuery, action string) (p
 	return policies.ParseAttributes(names)
 }
 
-// at makes the clock builtins answer with the request's time.
-func at(r *policies.Request) rego.EvalOption { return rego.EvalTime(r.Now) }
+// fixEvaluationTime makes the clock builtins answer with the request's time.
+func fixEvaluationTime(r *policies.Request) rego.EvalOption { return rego.EvalTime(r.Now) }

@@ -50,11 +50,11 @@ func (e *BundleError) Error() string {
 
 func (e *BundleError) Unwrap() error { return e.Err }
 
-// located turns what OPA says of a bundle into a BundleError where it says a place.
-func located(err error) error {
+// locateError turns what OPA says of a bundle into a BundleError where it says a place.
+func locateError(err error) error {
 	var many loader.Errors
 	if errors.As(err, &many) && len(many) > 0 {
-		return located(many[0])
+		return locateError(many[0])
 	}
 	var all ast.Errors
 	var one *ast.Error
@@ -91,9 +91,9 @@ type contents struct {
 // extra is the package whose rules stand beside the built-in ones.
 const extra = "data.satchel.extra"
 
-// complete adds the built-in bundle to one that has rules of satchel.extra and no policy.
-func (c *contents) complete() (*contents, error) {
-	if !c.has(extra) || c.has(strings.TrimSuffix(root, ".")) {
+// completeBundle adds the built-in bundle to one that has rules of satchel.extra and no policy.
+func (c *contents) completeBundle() (*contents, error) {
+	if !c.hasPackage(extra) || c.hasPackage(strings.TrimSuffix(root, ".")) {
 		return c, nil
 	}
 	files, err := fs.Glob(builtin.Bundle(), "*.rego")
@@ -109,28 +109,29 @@ func (c *contents) complete() (*contents, error) {
 		}
 		name := "built-in/" + file
 		if c.modules[name], err = ast.ParseModule(name, string(raw)); err != nil {
-			return nil, fmt.Errorf("read built-in policy: %w", located(err))
+			return nil, fmt.Errorf("read built-in policy: %w", locateError(err))
 		}
-		c.builtIn[name], all[name] = true, raw
+		c.builtIn[name] = true
+		all[name] = raw
 	}
-	c.revision = digest(all)
+	c.revision = digestFiles(all)
 	return c, nil
 }
 
-// has reports whether a module is of a package.
-func (c *contents) has(pkg string) bool {
+// hasPackage reports whether a module is of a package.
+func (c *contents) hasPackage(pkg string) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(c.modules)), func(m *ast.Module) bool { return m.Package.Path.String() == pkg })
 }
 
-// own returns the modules that the bundle itself has.
-func (c *contents) own() map[string]*ast.Module {
+// listOwnModules returns the modules that the bundle itself has.
+func (c *contents) listOwnModules() map[string]*ast.Module {
 	own := maps.Clone(c.modules)
 	maps.DeleteFunc(own, func(name string, _ *ast.Module) bool { return c.builtIn[name] })
 	return own
 }
 
-// read reads and, where it has to, verifies the bundle.
-func (s Source) read() (*contents, error) {
+// readBundle reads and, where it has to, verifies the bundle.
+func (s Source) readBundle() (*contents, error) {
 	info, err := os.Stat(s.Path)
 	if err != nil {
 		return nil, fmt.Errorf("open policy bundle: %w", err)
@@ -165,7 +166,7 @@ func (s Source) readSigned(r *opabundle.Reader) (*contents, error) {
 	b, err := r.WithSizeLimitBytes(maxBundleBytes).WithBundleVerificationConfig(
 		opabundle.NewVerificationConfig(map[string]*opabundle.KeyConfig{id: key}, id, "", nil)).Read()
 	if err != nil {
-		return nil, fmt.Errorf("read signed policy bundle: %w", located(err))
+		return nil, fmt.Errorf("read signed policy bundle: %w", locateError(err))
 	}
 	if b.Signatures.Signatures == nil {
 		return nil, errors.New("read signed policy bundle: it is not signed")
@@ -174,17 +175,18 @@ func (s Source) readSigned(r *opabundle.Reader) (*contents, error) {
 	files := map[string][]byte{}
 	for _, m := range b.Modules {
 		name := strings.TrimPrefix(path.Clean(filepath.ToSlash(m.Path)), "/")
-		if !belongs(name) {
+		if !isBundleFile(name) {
 			c.tests[name] = m.Parsed
 			continue
 		}
-		c.modules[name], files[name] = m.Parsed, m.Raw
+		c.modules[name] = m.Parsed
+		files[name] = m.Raw
 	}
 	if files["data.json"], err = json.Marshal(b.Data); err != nil {
 		return nil, fmt.Errorf("read signed policy bundle: %w", err)
 	}
-	c.revision = digest(files)
-	return c.complete()
+	c.revision = digestFiles(files)
+	return c.completeBundle()
 }
 
 // readKey reads a public key; the algorithm is the key's, never the signature's.
@@ -234,7 +236,7 @@ func readFS(files fs.FS) (*contents, error) {
 			return err
 		}
 		test := strings.HasSuffix(name, "_test.rego")
-		if !belongs(name) && !test {
+		if !isBundleFile(name) && !test {
 			return nil
 		}
 		body, err := fs.ReadFile(files, name)
@@ -258,20 +260,20 @@ func readFS(files fs.FS) (*contents, error) {
 		return nil, errors.New("read policy bundle: no .rego file")
 	}
 	loaded, err := loader.NewFileLoader().WithFS(files).Filtered([]string{"."}, func(name string, info fs.FileInfo, _ int) bool {
-		return !info.IsDir() && !belongs(name)
+		return !info.IsDir() && !isBundleFile(name)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("load policy bundle: %w", located(err))
+		return nil, fmt.Errorf("load policy bundle: %w", locateError(err))
 	}
-	c.revision, c.modules = digest(read), loaded.ParsedModules()
+	c.revision, c.modules = digestFiles(read), loaded.ParsedModules()
 	if c.store, err = loaded.Store(); err != nil {
 		return nil, fmt.Errorf("load policy data: %w", err)
 	}
-	return c.complete()
+	return c.completeBundle()
 }
 
-// belongs reports whether the file is part of the bundle; tests are not.
-func belongs(name string) bool {
+// isBundleFile reports whether the file is part of the bundle; tests are not.
+func isBundleFile(name string) bool {
 	switch base := path.Base(name); {
 	case strings.HasSuffix(base, ".rego"):
 		return !strings.HasSuffix(base, "_test.rego")
@@ -281,9 +283,9 @@ func belongs(name string) bool {
 	return false
 }
 
-// digest returns the first 16 hex digits of the SHA-256 over the files, in lexical
+// digestFiles returns the first 16 hex digits of the SHA-256 over the files, in lexical
 // order, each as the length of its path, its path, its length and its bytes.
-func digest(files map[string][]byte) string {
+func digestFiles(files map[string][]byte) string {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		head := append(binary.BigEndian.AppendUint64(nil, uint64(len(name))), name...)
@@ -295,14 +297,15 @@ func digest(files map[string][]byte) string {
 
 // Open compiles the bundle at src; cacheEntries is as in Config.
 func Open(ctx context.Context, src Source, cacheEntries int) (*PDP, error) {
-	seen := src.fingerprint()
-	read, err := src.read()
+	seen := src.makeFingerprint()
+	read, err := src.readBundle()
 	if err != nil {
 		return nil, err
 	}
-	p, err := open(ctx, read, cacheEntries)
+	p, err := openBundle(ctx, read, cacheEntries)
 	if err == nil {
-		p.source, p.seen = src, seen
+		p.source = src
+		p.seen = seen
 	}
 	return p, err
 }
@@ -320,19 +323,19 @@ func (p *PDP) Watch(ctx context.Context, every time.Duration, report func(error)
 			return
 		case <-tick.C:
 		}
-		now := p.source.fingerprint()
+		now := p.source.makeFingerprint()
 		if now == p.seen {
 			continue
 		}
 		p.seen = now
-		if err := p.reload(ctx, p.source); err != nil && ctx.Err() == nil {
+		if err := p.reloadBundle(ctx, p.source); err != nil && ctx.Err() == nil {
 			report(err)
 		}
 	}
 }
 
-// fingerprint changes when a file of the bundle does: its name, size or time.
-func (s Source) fingerprint() string {
+// makeFingerprint changes when a file of the bundle does: its name, size or time.
+func (s Source) makeFingerprint() string {
 	var b strings.Builder
 	for _, root := range []string{s.Path, s.Key} {
 		if root == "" {
@@ -356,11 +359,11 @@ func (s Source) fingerprint() string {
 	return b.String()
 }
 
-func (p *PDP) reload(ctx context.Context, src Source) error {
-	read, err := src.read()
+func (p *PDP) reloadBundle(ctx context.Context, src Source) error {
+	read, err := src.readBundle()
 	if err == nil {
 		var b *bundle
-		if b, err = compile(ctx, read, p.cacheEntries); err == nil {
+		if b, err = compileBundle(ctx, read, p.cacheEntries); err == nil {
 			p.current.Store(b)
 			p.refused.Store(nil)
 			return nil

@@ -21,27 +21,27 @@ type values struct{ texts map[string]*ast.Term }
 
 func newValues() *values { return &values{texts: map[string]*ast.Term{}} }
 
-// read returns the value that raw is.
-func (v *values) read(raw []byte) (*ast.Term, error) {
-	t, rest, err := v.value(raw, maxDepth)
+// readWholeValue returns the value that raw is.
+func (v *values) readWholeValue(raw []byte) (*ast.Term, error) {
+	t, rest, err := v.readValue(raw, maxDepth)
 	if err == nil && len(rest) > 0 {
 		err = errInput
 	}
 	return t, err
 }
 
-// value reads one value at the head of b and returns what follows it.
-func (v *values) value(b []byte, depth int) (*ast.Term, []byte, error) {
+// readValue reads one value at the head of b and returns what follows it.
+func (v *values) readValue(b []byte, depth int) (*ast.Term, []byte, error) {
 	if len(b) == 0 || depth == 0 {
 		return nil, nil, errInput
 	}
 	switch c := b[0]; {
 	case c == '"':
-		return v.text(b)
+		return v.readString(b)
 	case c == '{':
-		return v.object(b[1:], depth)
+		return v.readObject(b[1:], depth)
 	case c == '[':
-		return v.array(b[1:], depth)
+		return v.readArray(b[1:], depth)
 	case bytes.HasPrefix(b, []byte("true")):
 		return ast.BooleanTerm(true), b[4:], nil
 	case bytes.HasPrefix(b, []byte("false")):
@@ -59,9 +59,10 @@ func (v *values) value(b []byte, depth int) (*ast.Term, []byte, error) {
 	return ast.NumberTerm(json.Number(b[:n])), b[n:], nil
 }
 
-// text reads a string.
-func (v *values) text(b []byte) (*ast.Term, []byte, error) {
-	end, plain := 1, true
+// readString reads a string.
+func (v *values) readString(b []byte) (*ast.Term, []byte, error) {
+	end := 1
+	plain := true
 	for ; end < len(b) && b[end] != '"'; end++ {
 		if c := b[end]; c == '\\' {
 			plain = false
@@ -75,7 +76,8 @@ func (v *values) text(b []byte) (*ast.Term, []byte, error) {
 	if end >= len(b) {
 		return nil, nil, errInput
 	}
-	raw, rest := b[:end+1], b[end+1:]
+	raw := b[:end+1]
+	rest := b[end+1:]
 	if t, ok := v.texts[string(raw)]; ok {
 		return t, rest, nil
 	}
@@ -90,7 +92,7 @@ func (v *values) text(b []byte) (*ast.Term, []byte, error) {
 	return t, rest, nil
 }
 
-func (v *values) object(b []byte, depth int) (*ast.Term, []byte, error) {
+func (v *values) readObject(b []byte, depth int) (*ast.Term, []byte, error) {
 	var members [][2]*ast.Term
 	for first := true; ; first = false {
 		switch {
@@ -101,7 +103,7 @@ func (v *values) object(b []byte, depth int) (*ast.Term, []byte, error) {
 		case b[0] != '"':
 			return nil, nil, errInput
 		}
-		key, rest, err := v.text(b)
+		key, rest, err := v.readString(b)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -109,7 +111,7 @@ func (v *values) object(b []byte, depth int) (*ast.Term, []byte, error) {
 			slices.ContainsFunc(members, func(m [2]*ast.Term) bool { return m[0] == key }) {
 			return nil, nil, errInput
 		}
-		value, rest, err := v.value(rest[1:], depth-1)
+		value, rest, err := v.readValue(rest[1:], depth-1)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -117,7 +119,8 @@ func (v *values) object(b []byte, depth int) (*ast.Term, []byte, error) {
 		if len(rest) == 0 || rest[0] != ',' && rest[0] != '}' {
 			return nil, nil, errInput
 		}
-		if b = rest[1:]; rest[0] == '}' {
+		b = rest[1:]
+		if rest[0] == '}' {
 			return ast.ObjectTerm(members...), b, nil
 		}
 	}
@@ -129,13 +132,13 @@ func plainKey(raw []byte) bool {
 	return !slices.ContainsFunc(raw, func(c byte) bool { return c == '\\' || c >= 0x80 })
 }
 
-func (v *values) array(b []byte, depth int) (*ast.Term, []byte, error) {
+func (v *values) readArray(b []byte, depth int) (*ast.Term, []byte, error) {
 	var list []*ast.Term
 	if len(b) > 0 && b[0] == ']' {
 		return ast.ArrayTerm(), b[1:], nil
 	}
 	for {
-		value, rest, err := v.value(b, depth-1)
+		value, rest, err := v.readValue(b, depth-1)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -143,7 +146,8 @@ func (v *values) array(b []byte, depth int) (*ast.Term, []byte, error) {
 		if len(rest) == 0 || rest[0] != ',' && rest[0] != ']' {
 			return nil, nil, errInput
 		}
-		if b = rest[1:]; rest[0] == ']' {
+		b = rest[1:]
+		if rest[0] == ']' {
 			return ast.ArrayTerm(list...), b, nil
 		}
 	}

@@ -21,7 +21,7 @@ func FuzzValues(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := newValues().read(raw)
+		got, err := newValues().readWholeValue(raw)
 		if err != nil {
 			return
 		}
@@ -41,7 +41,7 @@ func TestValuesReadEveryInput(t *testing.T) {
 	r := policies.Resource{ID: "a", Facets: schemas.Facets{Kind: schemas.KindMemory, Labels: []string{"a", "ünï\"x\"\\\n<"}, Trust: .29}, ValidTo: time.Unix(1, 5)}
 	for range 2 {
 		raw := r.AppendInput(nil, policies.AllAttributes())
-		got, err := newValues().read(raw)
+		got, err := newValues().readWholeValue(raw)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,14 +45,14 @@ func unrendered() map[string][]string {
 	return map[string][]string{
 		"pipeline/pack":                 {"namesSpeaker", "dayNumber"}, // whether a tool is needed; the order
 		"pipeline/pack/assembly":        {"Adjust"},                    // a number
-		"pipeline/isolation":            {"Public", "Analyse", "Hidden", "Indexed", "unsettled", "confidence", "StoredArtifact"},
-		"pipeline/isolation/roles":      {"quotations", "records", "labels", "tools", "toolsNamed"}, // kinds, times and checks
+		"pipeline/isolation":            {"Public", "Analyse", "Hidden", "Indexed", "isUnsettled", "readConfidence", "StoredArtifact"},
+		"pipeline/isolation/roles":      {"listQuotations", "readRecords", "checkLabels", "checkTools", "toolsNamed"}, // kinds, times and checks
 		"pipeline/passage":              {"Of", "Texts"},                                            // whether it has passages; what is embedded
 		"pipeline/compaction":           nil,
 		"pipeline/pack/template":        nil,
 		"pipeline/compaction/verify":    nil,
 		"pipeline/selection/explain.go": nil,
-		"emitters/gateway/mcp":          {"remember"}, // writes one
+		"emitters/gateway/mcp":          {"rememberText"}, // writes one
 		"emitters/gateway/console":      nil,
 		"cmd/internal/terminal":         nil,
 	}
@@ -112,7 +112,7 @@ func bare() []string {
 		"cmd/internal/command/artifact.go Run",                                            // what was just stored
 		"cmd/internal/command/ask.go beginning", "cmd/internal/command/dropped.go begins", // "" of what is flagged
 		"cmd/internal/command/reembed.go compare", // a probe of the index
-		"emitters/artifact.go lighten", "emitters/emitter.go recorded",
+		"emitters/artifact.go lightenItem", "emitters/emitter.go buildRecordedEvent",
 		"emitters/gateway/mcp/tools.go oneLine",
 	}
 }

@@ -56,15 +56,15 @@ const maxOwnerships = 1 << 12
 func (c *Reviewer) Review(ctx context.Context, s scope.Scope, drafts []*write.Prepared) ([]*write.Rejection, error) {
 	r := review{Reviewer: c, scope: s, drafts: drafts, refused: make([]*write.Rejection, len(drafts)),
 		items: map[string]*authorship{}, accepted: map[string][]int{}, keys: map[eventlog.Key]int{}, pending: map[string]bool{}}
-	if err := r.read(ctx); err != nil {
+	if err := r.readItems(ctx); err != nil {
 		return nil, err
 	}
 	for i := range drafts {
-		if err := r.consider(ctx, i); err != nil {
+		if err := r.considerDraft(ctx, i); err != nil {
 			return nil, err
 		}
 	}
-	return r.refused, r.ask(ctx)
+	return r.refused, r.askPolicy(ctx)
 }
 
 // Forget drops the ownerships of a tenant.
@@ -96,14 +96,15 @@ type question struct {
 	versions []policies.Resource
 }
 
-// read looks up every item that the drafts touch.
-func (r *review) read(ctx context.Context) error {
+// readItems looks up every item that the drafts touch.
+func (r *review) readItems(ctx context.Context) error {
 	seen := map[string]bool{}
 	ids := []string{eventlog.ErasureSubject}
 	for _, d := range r.drafts {
 		for _, t := range d.Touches {
 			if !seen[t.ID] {
-				seen[t.ID], ids = true, append(ids, t.ID)
+				seen[t.ID] = true
+				ids = append(ids, t.ID)
 			}
 		}
 	}
@@ -142,7 +143,8 @@ func (c *Reviewer) authorshipOf(ctx context.Context, s scope.Scope, id string, u
 	if err != nil {
 		return nil, fmt.Errorf("find versions of item %q: %w", id, err)
 	}
-	next.upTo, next.erasure = upTo, erasure
+	next.upTo = upTo
+	next.erasure = erasure
 	for i := range entries {
 		if entries[i].Erased {
 			continue
@@ -151,12 +153,13 @@ func (c *Reviewer) authorshipOf(ctx context.Context, s scope.Scope, id string, u
 		if err != nil {
 			return nil, err
 		}
-		next.add(&item, entries[i].Agent, write.Own(entries[i].Source))
+		next.addVersion(&item, entries[i].Agent, write.Own(entries[i].Source))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.count >= maxOwnerships {
-		c.known, c.count = nil, 0
+		c.known = nil
+		c.count = 0
 	}
 	if c.known == nil {
 		c.known = map[string]map[string]*authorship{}
@@ -171,39 +174,40 @@ func (c *Reviewer) authorshipOf(ctx context.Context, s scope.Scope, id string, u
 	return next, nil
 }
 
-// consider accepts the next draft, refuses it, or notes the questions about it.
-func (r *review) consider(ctx context.Context, i int) error {
+// considerDraft accepts the next draft, refuses it, or notes the questions about it.
+func (r *review) considerDraft(ctx context.Context, i int) error {
 	d := r.drafts[i]
 	if len(d.Touches) == 0 {
 		return nil
 	}
 	if slices.ContainsFunc(d.Touches, func(t write.Touch) bool { return r.pending[t.ID] }) {
-		if err := r.ask(ctx); err != nil {
+		if err := r.askPolicy(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.fold(ctx, d); err != nil {
+	if err := r.foldVersions(ctx, d); err != nil {
 		return err
 	}
-	questions, err := r.questions(i)
+	questions, err := r.listQuestions(i)
 	switch {
 	case err != nil:
 		return err
 	case len(questions) == 0:
-		r.accept(i)
+		r.acceptDraft(i)
 		return nil
 	}
-	if r.items[d.Touches[0].ID].system() && d.Type != schemas.TypeMemorySuperseded {
-		return r.refuse(ctx, i, d.Touches[0].Pointer, "is a summary of Satchel's own, which nobody else writes")
+	if r.items[d.Touches[0].ID].hasSystemVersion() && d.Type != schemas.TypeMemorySuperseded {
+		return r.refuseDraft(ctx, i, d.Touches[0].Pointer, "is a summary of Satchel's own, which nobody else writes")
 	}
-	if r.unanswered = append(r.unanswered, questions...); d.Type == schemas.TypeMemoryRecorded {
+	r.unanswered = append(r.unanswered, questions...)
+	if d.Type == schemas.TypeMemoryRecorded {
 		r.pending[d.Touches[0].ID] = true
 	}
 	return nil
 }
 
-// accept makes a draft count for the drafts behind it. The log takes one event of a key.
-func (r *review) accept(i int) {
+// acceptDraft makes a draft count for the drafts behind it. The log takes one event of a key.
+func (r *review) acceptDraft(i int) {
 	d := r.drafts[i]
 	key := eventlog.Key{Source: d.Source, ID: d.ID}
 	if first, again := r.keys[key]; again {
@@ -216,13 +220,13 @@ func (r *review) accept(i int) {
 	}
 }
 
-// fold adds the versions that earlier drafts record to the items that d touches. A draft
+// foldVersions adds the versions that earlier drafts record to the items that d touches. A draft
 // whose key the log has does not count: the log does not take it.
-func (r *review) fold(ctx context.Context, d *write.Prepared) error {
+func (r *review) foldVersions(ctx context.Context, d *write.Prepared) error {
 	for _, t := range d.Touches {
 		for _, i := range r.accepted[t.ID] {
 			from := r.drafts[i]
-			logged, err := r.logged(ctx, eventlog.Key{Source: from.Source, ID: from.ID})
+			logged, err := r.isLogged(ctx, eventlog.Key{Source: from.Source, ID: from.ID})
 			if err != nil {
 				return err
 			}
@@ -237,7 +241,7 @@ func (r *review) fold(ctx context.Context, d *write.Prepared) error {
 			if st := r.items[t.ID]; st != nil {
 				next = *st
 			}
-			next.add(&item, from.Agent, false)
+			next.addVersion(&item, from.Agent, false)
 			r.items[t.ID] = &next
 		}
 		delete(r.accepted, t.ID)
@@ -245,8 +249,8 @@ func (r *review) fold(ctx context.Context, d *write.Prepared) error {
 	return nil
 }
 
-// logged reports whether the log has an event of a key.
-func (r *review) logged(ctx context.Context, key eventlog.Key) (bool, error) {
+// isLogged reports whether the log has an event of a key.
+func (r *review) isLogged(ctx context.Context, key eventlog.Key) (bool, error) {
 	_, err := r.cfg.Log.Find(ctx, r.scope, key.Source, key.ID)
 	if errors.Is(err, eventlog.ErrNotFound) {
 		return false, nil
@@ -254,13 +258,13 @@ func (r *review) logged(ctx context.Context, key eventlog.Key) (bool, error) {
 	return err == nil, err
 }
 
-// questions lists the questions that policy has to answer about a draft.
-func (r *review) questions(i int) (questions []question, err error) {
+// listQuestions lists the questions that policy has to answer about a draft.
+func (r *review) listQuestions(i int) (questions []question, err error) {
 	d := r.drafts[i]
 	signer := d.Extensions[schemas.ExtensionSigner]
 	for n, t := range d.Touches {
 		st := r.items[t.ID]
-		versions := st.resources(d.Agent, signer, false)
+		versions := st.listResources(d.Agent, signer, false)
 		if n == 0 && d.Type == schemas.TypeMemoryLinked && len(versions) == 0 {
 			versions = []policies.Resource{{ID: t.ID, Facets: schemas.Facets{Labels: []string{}}}} // what is to come is nobody's yet
 		}
@@ -275,15 +279,15 @@ func (r *review) questions(i int) (questions []question, err error) {
 			return nil, err
 		}
 		if write.Lowers(&st.last, &item) {
-			questions = append(questions, question{i, t.Pointer, actionRelabel, st.resources(d.Agent, signer, true)})
+			questions = append(questions, question{i, t.Pointer, actionRelabel, st.listResources(d.Agent, signer, true)})
 		}
 	}
 	return questions, nil
 }
 
-// ask has policy decide on the unanswered questions. Those about one action of one principal
+// askPolicy has policy decide on the unanswered questions. Those about one action of one principal
 // are one request.
-func (r *review) ask(ctx context.Context) error {
+func (r *review) askPolicy(ctx context.Context) error {
 	type asker struct {
 		agent, roles, action string
 		level                schemas.Level
@@ -300,7 +304,7 @@ func (r *review) ask(ctx context.Context) error {
 	}
 	denied := map[int]question{} // by draft, the first that policy denies
 	for _, who := range order {
-		if err := r.decide(ctx, by[who], denied); err != nil {
+		if err := r.decideQuestions(ctx, by[who], denied); err != nil {
 			return err
 		}
 	}
@@ -310,14 +314,14 @@ func (r *review) ask(ctx context.Context) error {
 		}
 		no, is := denied[q.at]
 		if !is {
-			r.accept(q.at)
+			r.acceptDraft(q.at)
 			continue
 		}
 		cause := "this agent may not change this item; whoever wrote every version of it may, and an editor"
 		if no.action == actionRelabel {
 			cause = "this agent may not record this item again with less protection"
 		}
-		if err := r.refuse(ctx, q.at, no.pointer, cause); err != nil {
+		if err := r.refuseDraft(ctx, q.at, no.pointer, cause); err != nil {
 			return err
 		}
 	}
@@ -326,9 +330,9 @@ func (r *review) ask(ctx context.Context) error {
 	return nil
 }
 
-// decide adds to denied the drafts that policy does not allow, or that touch what is above
+// decideQuestions adds to denied the drafts that policy does not allow, or that touch what is above
 // the clearance they claim. The questions are about one action of one principal.
-func (r *review) decide(ctx context.Context, questions []question, denied map[int]question) error {
+func (r *review) decideQuestions(ctx context.Context, questions []question, denied map[int]question) error {
 	first := &questions[0]
 	var d policies.Decision
 	who, ok := PrincipalOf(r.cfg.Registry, r.cfg.Loopback, r.drafts[first.at], actionChange)
@@ -355,15 +359,15 @@ func (r *review) decide(ctx context.Context, questions []question, denied map[in
 	return nil
 }
 
-// refuse refuses a draft, unless the log or an earlier draft has its key: the log then says
+// refuseDraft refuses a draft, unless the log or an earlier draft has its key: the log then says
 // whether it is the same event or another.
-func (r *review) refuse(ctx context.Context, i int, pointer, cause string) error {
+func (r *review) refuseDraft(ctx context.Context, i int, pointer, cause string) error {
 	d := r.drafts[i]
 	key := eventlog.Key{Source: d.Source, ID: d.ID}
 	if first, again := r.keys[key]; again && first < i {
 		return nil
 	}
-	logged, err := r.logged(ctx, key)
+	logged, err := r.isLogged(ctx, key)
 	if err == nil && !logged {
 		r.refused[i] = &write.Rejection{Reason: write.PolicyDenied, Pointer: pointer, Cause: cause}
 	}

@@ -26,9 +26,9 @@ type ownedVersion struct {
 	key           string // equal for such versions
 }
 
-// owner returns the owner of a version. Policy compares it with the agent of the event, which
+// findOwner returns the owner of a version. Policy compares it with the agent of the event, which
 // signer signed. With strict an agent's name alone owns nothing.
-func (o *ownedVersion) owner(agent, signer string, strict bool) string {
+func (o *ownedVersion) findOwner(agent, signer string, strict bool) string {
 	switch {
 	case o.system:
 		return ""
@@ -42,12 +42,15 @@ func (o *ownedVersion) owner(agent, signer string, strict bool) string {
 	return o.agent
 }
 
-// add takes a version.
-func (st *authorship) add(m *schemas.MemoryItem, agent string, system bool) {
+// addVersion takes a version.
+func (st *authorship) addVersion(m *schemas.MemoryItem, agent string, system bool) {
 	v := ownedVersion{Resource: policies.ResourceOf(&schemas.Record{MemoryItem: *m, Facets: m.Facets()}), agent: agent, signer: m.Signer, system: system}
 	timeless := v.Resource
-	timeless.CreatedAt, timeless.ExpiresAt, timeless.ValidTo = time.Time{}, time.Time{}, time.Time{}
-	timeless.Facets.Trust, timeless.Facets.Sensitivity = 0, 0
+	timeless.CreatedAt = time.Time{}
+	timeless.ExpiresAt = time.Time{}
+	timeless.ValidTo = time.Time{}
+	timeless.Facets.Trust = 0
+	timeless.Facets.Sensitivity = 0
 	v.key = fmt.Sprintf("%s\x00%s\x00%t\x00%s", agent, m.Signer, system, timeless.AppendInput(nil, policies.AllAttributes()))
 	st.versions = slices.DeleteFunc(slices.Clone(st.versions), func(o ownedVersion) bool { return o.key == v.key })
 	st.versions = append(st.versions, v)
@@ -57,21 +60,21 @@ func (st *authorship) add(m *schemas.MemoryItem, agent string, system bool) {
 	}
 }
 
-// resources returns the versions of an item as policy sees them, given the agent and the
+// listResources returns the versions of an item as policy sees them, given the agent and the
 // signer of the event that touches it.
-func (st *authorship) resources(agent, signer string, strict bool) []policies.Resource {
+func (st *authorship) listResources(agent, signer string, strict bool) []policies.Resource {
 	if st == nil {
 		return nil
 	}
 	out := make([]policies.Resource, len(st.versions))
 	for i := range st.versions {
 		out[i] = st.versions[i].Resource
-		out[i].Facets.Signer = st.versions[i].owner(agent, signer, strict)
+		out[i].Facets.Signer = st.versions[i].findOwner(agent, signer, strict)
 	}
 	return out
 }
 
-// system reports whether Satchel made a version of the item.
-func (st *authorship) system() bool {
+// hasSystemVersion reports whether Satchel made a version of the item.
+func (st *authorship) hasSystemVersion() bool {
 	return st != nil && slices.ContainsFunc(st.versions, func(o ownedVersion) bool { return o.system })
 }

@@ -13,8 +13,8 @@ import (
 // artifactsStore is the artifacts' name in an erasure receipt.
 const artifactsStore = "artifacts"
 
-// hashes lists the artifacts of the entries at positions.
-func (e *Eraser) hashes(ctx context.Context, s scope.Scope, positions []int64) ([]string, error) {
+// listHashes lists the artifacts of the entries at positions.
+func (e *Eraser) listHashes(ctx context.Context, s scope.Scope, positions []int64) ([]string, error) {
 	var list []string
 	for _, at := range positions {
 		entry, err := e.cfg.Log.Entry(ctx, s, at)

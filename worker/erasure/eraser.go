@@ -117,7 +117,7 @@ func (e *Eraser) Begin(ctx context.Context, s scope.Scope, d write.Prepared) (re
 	case err == nil && Repeats(&held, &req):
 		return nil, nil
 	case err == nil:
-		return reused(), nil
+		return newReuseRejection(), nil
 	case !errors.Is(err, eventlog.ErrNotFound):
 		return nil, err
 	}
@@ -126,26 +126,26 @@ func (e *Eraser) Begin(ctx context.Context, s scope.Scope, d write.Prepared) (re
 		return refused, err
 	}
 	req.Items = found.Items
-	done, err := e.append(ctx, s, d.Draft, &req, &found)
+	done, err := e.appendErasure(ctx, s, d.Draft, &req, &found)
 	if errors.Is(err, eventlog.ErrOvertaken) { // by a hold, which may concern other items
 		return e.Begin(ctx, s, d)
 	}
 	if err == nil && done.Status != eventlog.Appended && done.Status != eventlog.Duplicate {
-		return reused(), nil
+		return newReuseRejection(), nil
 	}
 	return nil, err
 }
 
-// append appends the erasure d that req says, and deletes the content, unless a hold was placed since
+// appendErasure appends the erasure d that req says, and deletes the content, unless a hold was placed since
 // found was.
-func (e *Eraser) append(
+func (e *Eraser) appendErasure(
 	ctx context.Context, s scope.Scope, d eventlog.Draft, req *schemas.MemoryErased, found *Found,
 ) (done eventlog.ErasureOutcome, err error) {
-	showing, err := e.packs(ctx, s, req.Items)
+	showing, err := e.makePackFinder(ctx, s, req.Items)
 	if err != nil {
 		return done, err
 	}
-	plan, err := e.plan(ctx, s, req.Items, showing, math.MaxInt64)
+	plan, err := e.planErasure(ctx, s, req.Items, showing, math.MaxInt64)
 	if err != nil {
 		return done, err
 	}
@@ -156,7 +156,8 @@ func (e *Eraser) append(
 		return done, fmt.Errorf("encode erasure: %w", err)
 	}
 	d.Subject = eventlog.ErasureSubject
-	if d.Extensions = maps.Clone(d.Extensions); d.Extensions == nil {
+	d.Extensions = maps.Clone(d.Extensions)
+	if d.Extensions == nil {
 		d.Extensions = map[string]string{}
 	}
 	d.Extensions[eventlog.ErasedAttachments], d.Extensions[supersedersExtension] = eventlog.JoinPositions(plan.packs), joinSuperseders(plan.by)
@@ -164,22 +165,22 @@ func (e *Eraser) append(
 	if len(found.Held.Released) > 0 {
 		d.Extensions[holdsExtension] = strings.Join(found.Held.Released, ",")
 	}
-	hashes, err := e.hashes(ctx, s, plan.positions)
+	hashes, err := e.listHashes(ctx, s, plan.positions)
 	if err != nil {
 		return done, err
 	}
 	if len(hashes) > 0 {
 		d.Extensions[artifactsExtension] = strings.Join(hashes, ",")
 	}
-	defer e.open.begin(s.Tenant())()
+	defer e.open.beginErasure(s.Tenant())()
 	e.cfg.Failpoint("erase.before_commit")
 	done, err = e.cfg.Log.AppendErasureUnless(ctx, s, d, plan.positions, plan.packs, found.unless...)
 	e.cfg.Failpoint("erase.after_commit")
 	return done, err
 }
 
-// reused refuses an erasure whose source and id another event has.
-func reused() *write.Rejection {
+// newReuseRejection refuses an erasure whose source and id another event has.
+func newReuseRejection() *write.Rejection {
 	return &write.Rejection{Reason: write.IDReuse, Cause: "source and id were used before for another event"}
 }
 
@@ -217,7 +218,7 @@ const maxPending = 256
 
 // finishAll finishes every erasure of the tenant that has no receipt yet.
 func (e *Eraser) finishAll(ctx context.Context, tenant string) error {
-	seen, settled := e.open.look(tenant)
+	seen, settled := e.open.lookUpSettled(tenant)
 	mine := e.cfg.Share.OwnsTenant(tenant)
 	if settled && (!e.cfg.Share.Shared() || !mine) { // another worker may have begun one
 		return nil
@@ -226,7 +227,7 @@ func (e *Eraser) finishAll(ctx context.Context, tenant string) error {
 	if err != nil {
 		return err
 	}
-	list, finished, err := e.pending(ctx, s)
+	list, finished, err := e.listPending(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -240,17 +241,17 @@ func (e *Eraser) finishAll(ctx context.Context, tenant string) error {
 		e.cfg.Metrics.Erasures.Note(tenant, int64(len(list)), list[0].entry.RecordedAt)
 	}
 	for part := range slices.Chunk(list, maxPending) {
-		if err := e.finish(ctx, s, part); err != nil {
+		if err := e.finishErasures(ctx, s, part); err != nil {
 			return fmt.Errorf("finish %d erasures from position %d on: %w", len(part), part[0].entry.Position, err)
 		}
 	}
 	e.cfg.Metrics.Erasures.Note(tenant, 0, time.Time{})
-	e.open.settle(tenant, seen)
+	e.open.markSettled(tenant, seen)
 	return nil
 }
 
-// pending lists the tenant's erasures that have no receipt, in order, and those that have one.
-func (e *Eraser) pending(ctx context.Context, s scope.Scope) (list []pending, finished []eventlog.KeptErasure, err error) {
+// listPending lists the tenant's erasures that have no receipt, in order, and those that have one.
+func (e *Eraser) listPending(ctx context.Context, s scope.Scope) (list []pending, finished []eventlog.KeptErasure, err error) {
 	entries, err := e.cfg.Log.BySubject(ctx, s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
 		return nil, nil, err
@@ -281,7 +282,8 @@ func (e *Eraser) pending(ctx context.Context, s scope.Scope) (list []pending, fi
 // passed over.
 func (e *Eraser) findReceipt(ctx context.Context, s scope.Scope, p *pending) (done bool, err error) {
 	for n := 1; ; n++ {
-		if p.receiptID = p.entry.ID + ReceiptSuffix; n > 1 {
+		p.receiptID = p.entry.ID + ReceiptSuffix
+		if n > 1 {
 			p.receiptID += "-" + strconv.Itoa(n)
 		}
 		held, err := e.cfg.Log.Find(ctx, s, p.entry.Source, p.receiptID)
@@ -302,11 +304,11 @@ func (e *Eraser) findReceipt(ctx context.Context, s scope.Scope, p *pending) (do
 	}
 }
 
-// finish removes what is left of erasures and appends their receipts. Where a partition stands
+// finishErasures removes what is left of erasures and appends their receipts. Where a partition stands
 // still, it appends one that names the partition, once, and returns an error until the last can be
 // written.
-func (e *Eraser) finish(ctx context.Context, s scope.Scope, list []pending) error {
-	list, err := e.settle(ctx, s, list)
+func (e *Eraser) finishErasures(ctx context.Context, s scope.Scope, list []pending) error {
+	list, err := e.waitUntilSettled(ctx, s, list)
 	if err != nil {
 		return err
 	}
@@ -314,20 +316,20 @@ func (e *Eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 	for i := range list {
 		items = append(items, list[i].er.Items...)
 	}
-	showing, err := e.packs(ctx, s, items)
+	showing, err := e.makePackFinder(ctx, s, items)
 	if err != nil {
 		return err
 	}
 	for i := range list {
 		p := &list[i]
-		if p.plan, err = e.plan(ctx, s, p.er.Items, showing, p.entry.Position); err != nil {
+		if p.plan, err = e.planErasure(ctx, s, p.er.Items, showing, p.entry.Position); err != nil {
 			return err
 		}
 		if err := e.eraseRest(ctx, s, &p.plan); err != nil {
 			return err
 		}
 	}
-	found, behind, err := e.scrub(ctx, s, list)
+	found, behind, err := e.scrubStores(ctx, s, list)
 	if err != nil {
 		return err
 	}
@@ -339,7 +341,7 @@ func (e *Eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 		if behind != nil && list[i].told {
 			continue
 		}
-		draft, err := e.receipt(s, &list[i], found, behind)
+		draft, err := e.draftReceipt(s, &list[i], found, behind)
 		if err != nil {
 			return err
 		}
@@ -366,10 +368,10 @@ func (e *Eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 	return nil
 }
 
-// settle waits until the indexes have erasures, and the requests that searched before are over:
+// waitUntilSettled waits until the indexes have erasures, and the requests that searched before are over:
 // one may still commit a pack that shows the items, which finish erases, or summaries of them. It
 // returns the erasures with those of such summaries.
-func (e *Eraser) settle(ctx context.Context, s scope.Scope, list []pending) ([]pending, error) {
+func (e *Eraser) waitUntilSettled(ctx context.Context, s scope.Scope, list []pending) ([]pending, error) {
 	for {
 		if err := e.cfg.Indexes.Await(ctx, s, list[len(list)-1].entry.Position); err != nil {
 			return nil, err

@@ -14,15 +14,15 @@ import (
 // before. They cannot be found once the items' content is gone.
 const holdsExtension = "satchelholds"
 
-// held returns the legal holds that cover any version of the items.
-func (e *Eraser) held(ctx context.Context, s scope.Scope, ids []string) (hold.Held, error) {
+// findHolds returns the legal holds that cover any version of the items.
+func (e *Eraser) findHolds(ctx context.Context, s scope.Scope, ids []string) (hold.Held, error) {
 	all, err := e.cfg.Holds.All(ctx, s)
 	if err != nil {
 		return hold.Held{}, err
 	}
 	var versions []hold.Version
 	for _, id := range ids {
-		list, err := e.recorded(ctx, s, id)
+		list, err := e.readRecorded(ctx, s, id)
 		if err != nil {
 			return hold.Held{}, err
 		}

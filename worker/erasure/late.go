@@ -71,8 +71,9 @@ func (e *Eraser) lateSummaries(ctx context.Context, s scope.Scope, erased []Logg
 				if err != nil {
 					return nil, 0, err
 				}
-				if shows(&item, asOf(&pack), before) {
-					ids, before[item.ID] = append(ids, item.ID), math.MaxInt64
+				if hasErasedSource(&item, asOf(&pack), before) {
+					ids = append(ids, item.ID)
+					before[item.ID] = math.MaxInt64
 				}
 			}
 		}
@@ -80,8 +81,8 @@ func (e *Eraser) lateSummaries(ctx context.Context, s scope.Scope, erased []Logg
 	return ids, after, nil
 }
 
-// shows reports whether a summary by who searched asOf was made of an erased item.
-func shows(summary *schemas.MemoryItem, asOf int64, before map[string]int64) bool {
+// hasErasedSource reports whether a summary by who searched asOf was made of an erased item.
+func hasErasedSource(summary *schemas.MemoryItem, asOf int64, before map[string]int64) bool {
 	for _, l := range summary.Links {
 		if l.Rel == schemas.RelDerivedFrom && asOf < before[l.To] {
 			return true
@@ -112,7 +113,7 @@ func (e *Eraser) eraseLate(ctx context.Context, s scope.Scope, erased []Logged) 
 	d := eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: schemas.SourceCompaction,
 		ID: fmt.Sprintf("late.%d.%x", erased[0].position, sum[:8]), Time: e.cfg.Clock().UTC()}
 	req := schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: s.Tenant()}, Items: ids, Reason: "made of what was erased meanwhile"}
-	done, err := e.append(ctx, s, d, &req, &Found{Searched: searched})
+	done, err := e.appendErasure(ctx, s, d, &req, &Found{Searched: searched})
 	if err != nil {
 		return nil, err
 	}

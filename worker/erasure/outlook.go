@@ -50,11 +50,11 @@ func (r *Retention) Look(
 		for i := range entries {
 			e := &entries[i]
 			after = e.Position
-			earliest := e.RecordedAt.Add(r.shortest())
+			earliest := e.RecordedAt.Add(r.findShortestKeep())
 			if earliest.After(now) && (limit > 0 || !o.Next.IsZero() && earliest.After(o.Next)) {
 				return o, nil // what follows is due later
 			}
-			if err := r.look(ctx, log, s, now, e, by, &o); err != nil {
+			if err := r.addToOutlook(ctx, log, s, now, e, by, &o); err != nil {
 				return o, err
 			}
 			if limit > 0 && len(o.Due) == limit {
@@ -70,8 +70,8 @@ type keeping struct {
 	sources func() (map[string]bool, error) // of held summaries
 }
 
-// look adds the item of an entry, if it is its present version and in a class.
-func (r *Retention) look(
+// addToOutlook adds the item of an entry, if it is its present version and in a class.
+func (r *Retention) addToOutlook(
 	ctx context.Context, log *eventlog.Log, s scope.Scope, now time.Time, e *eventlog.Entry, by keeping, o *Outlook,
 ) error {
 	if e.Type != schemas.TypeMemoryRecorded || e.Erased {
@@ -92,7 +92,7 @@ func (r *Retention) look(
 		}
 		return nil
 	}
-	versions, err := recorded(ctx, log, s, item.ID)
+	versions, err := readRecordedVersions(ctx, log, s, item.ID)
 	if err != nil || len(versions) == 0 || versions[len(versions)-1].Position != e.Position {
 		return err
 	}

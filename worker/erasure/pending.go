@@ -16,7 +16,7 @@ type erasureState struct {
 	settled bool // every erasure has its receipt
 }
 
-func (o *openErasures) state(tenant string) *erasureState {
+func (o *openErasures) obtainState(tenant string) *erasureState {
 	if o.tenants == nil {
 		o.tenants = map[string]*erasureState{}
 	}
@@ -28,12 +28,13 @@ func (o *openErasures) state(tenant string) *erasureState {
 	return s
 }
 
-// begin notes that an erasure is about to be appended; end MUST be called after it was.
-func (o *openErasures) begin(tenant string) (end func()) {
+// beginErasure notes that an erasure is about to be appended; end MUST be called after it was.
+func (o *openErasures) beginErasure(tenant string) (end func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.state(tenant)
-	s.begun, s.settled = s.begun+1, false
+	s := o.obtainState(tenant)
+	s.begun = s.begun + 1
+	s.settled = false
 	s.running++
 	return func() {
 		o.mu.Lock()
@@ -42,22 +43,22 @@ func (o *openErasures) begin(tenant string) (end func()) {
 	}
 }
 
-// look returns what to give to settle, and whether there is nothing to do.
-func (o *openErasures) look(tenant string) (seen int, settled bool) {
+// lookUpSettled returns what to give to settle, and whether there is nothing to do.
+func (o *openErasures) lookUpSettled(tenant string) (seen int, settled bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.state(tenant)
+	s := o.obtainState(tenant)
 	if s.running > 0 {
 		return -1, false
 	}
 	return s.begun, s.settled
 }
 
-// settle notes that every erasure that look saw has its receipt.
-func (o *openErasures) settle(tenant string, seen int) {
+// markSettled notes that every erasure that look saw has its receipt.
+func (o *openErasures) markSettled(tenant string, seen int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if s := o.state(tenant); s.begun == seen && s.running == 0 {
+	if s := o.obtainState(tenant); s.begun == seen && s.running == 0 {
 		s.settled = true
 	}
 }

@@ -33,31 +33,33 @@ type Outline struct {
 // would be refused. It changes nothing.
 func (e *Eraser) Outline(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (refused *write.Rejection, o Outline, err error) {
 	refused, found, err := e.refusesWhom(ctx, s, who, claimed, ids)
-	if o.Items = found.Items; refused != nil || err != nil {
+	o.Items = found.Items
+	if refused != nil || err != nil {
 		return refused, o, err
 	}
-	showing, err := e.packs(ctx, s, o.Items)
+	showing, err := e.makePackFinder(ctx, s, o.Items)
 	if err != nil {
 		return nil, o, err
 	}
-	plan, err := e.plan(ctx, s, o.Items, showing, math.MaxInt64)
+	plan, err := e.planErasure(ctx, s, o.Items, showing, math.MaxInt64)
 	if err != nil {
 		return nil, o, err
 	}
-	hashes, err := e.hashes(ctx, s, plan.positions)
+	hashes, err := e.listHashes(ctx, s, plan.positions)
 	if err != nil {
 		return nil, o, err
 	}
-	o.Packs, o.Artifacts = len(plan.packs), len(hashes)
+	o.Packs = len(plan.packs)
+	o.Artifacts = len(hashes)
 	if n := len(plan.positions); n > 0 {
 		o.Position = plan.positions[n-1]
 	}
 	return nil, o, nil
 }
 
-// derived returns ids and the summaries derived from them, or from such a summary, which
+// addDerivedItems returns ids and the summaries derived from them, or from such a summary, which
 // go as well.
-func (e *Eraser) derived(ctx context.Context, s scope.Scope, ids []string) ([]string, error) {
+func (e *Eraser) addDerivedItems(ctx context.Context, s scope.Scope, ids []string) ([]string, error) {
 	all := slices.Clone(ids)
 	for level := ids; len(level) > 0; {
 		visits, err := e.cfg.Graph.Walk(ctx, s, graph.Walk{From: level, Hops: 1, Rels: []schemas.Rel{schemas.RelDerivedFrom},
@@ -86,11 +88,11 @@ func (e *Eraser) derived(ctx context.Context, s scope.Scope, ids []string) ([]st
 	return all, nil
 }
 
-// plan finds the entries before position that hold the items' content, and every pack
+// planErasure finds the entries before position that hold the items' content, and every pack
 // that still shows any of the items as it was before position. Entries that only name
 // items stay: the other items they speak of are read from them. showing finds the packs
 // that show items.
-func (e *Eraser) plan(ctx context.Context, s scope.Scope, ids []string, showing func(ids []string) ([]int64, error), position int64) (erasure, error) {
+func (e *Eraser) planErasure(ctx context.Context, s scope.Scope, ids []string, showing func(ids []string) ([]int64, error), position int64) (erasure, error) {
 	p := erasure{positions: []int64{}}
 	for _, id := range ids {
 		entries, err := e.cfg.Log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded, schemas.TypeMemoryLinked, schemas.TypeMemorySuperseded)
@@ -129,9 +131,9 @@ func (e *Eraser) plan(ctx context.Context, s scope.Scope, ids []string, showing 
 	return p, nil
 }
 
-// packs returns what finds the packs that show any of the ids. The log reads all packs of
+// makePackFinder returns what finds the packs that show any of the ids. The log reads all packs of
 // the tenant to find some, so it is asked about all items first: mostly there are none left.
-func (e *Eraser) packs(ctx context.Context, s scope.Scope, all []string) (func(ids []string) ([]int64, error), error) {
+func (e *Eraser) makePackFinder(ctx context.Context, s scope.Scope, all []string) (func(ids []string) ([]int64, error), error) {
 	packs, err := e.cfg.Log.Referring(ctx, s, all)
 	if err != nil {
 		return nil, fmt.Errorf("find packs: %w", err)

@@ -54,7 +54,7 @@ func (e *Eraser) refusesWhom(ctx context.Context, s, who scope.Scope, claimed sc
 		return nil, found, fmt.Errorf("wait for the indexes: %w", err)
 	}
 	found.Searched = head.Size
-	if found.Items, err = e.derived(ctx, s, ids); err != nil {
+	if found.Items, err = e.addDerivedItems(ctx, s, ids); err != nil {
 		return nil, found, err
 	}
 	allowed, err := e.Allows(ctx, s, who, claimed, found.Items)
@@ -64,10 +64,10 @@ func (e *Eraser) refusesWhom(ctx context.Context, s, who scope.Scope, claimed sc
 	if !allowed {
 		return mayNotErase(), found, nil
 	}
-	if refused, err = e.unknown(ctx, s, ids); refused != nil || err != nil {
+	if refused, err = e.refuseUnknown(ctx, s, ids); refused != nil || err != nil {
 		return refused, found, err
 	}
-	found.Held, err = e.held(ctx, s, found.Items)
+	found.Held, err = e.findHolds(ctx, s, found.Items)
 	found.unless = []eventlog.Unless{hold.Unless(found.Held.Position)}
 	if err == nil && len(found.Held.Live) > 0 {
 		refused = underHold(found.Held.Live)
@@ -79,13 +79,13 @@ func mayNotErase() *write.Rejection {
 	return &write.Rejection{Reason: write.PolicyDenied, Cause: "this agent may not erase these items"}
 }
 
-// unknown refuses an erasure of items of which the log does not hold the content of all: a
+// refuseUnknown refuses an erasure of items of which the log does not hold the content of all: a
 // receipt for what is not there would certify nothing. It names them.
-func (e *Eraser) unknown(ctx context.Context, s scope.Scope, ids []string) (*write.Rejection, error) {
+func (e *Eraser) refuseUnknown(ctx context.Context, s scope.Scope, ids []string) (*write.Rejection, error) {
 	var gone []string
 	first := 0
 	for i, id := range ids {
-		recorded, err := e.recorded(ctx, s, id)
+		recorded, err := e.readRecorded(ctx, s, id)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func (e *Eraser) unknown(ctx context.Context, s scope.Scope, ids []string) (*wri
 	if len(gone) == 0 {
 		return nil, nil
 	}
-	why, err := e.missing(ctx, s, gone)
+	why, err := e.explainMissing(ctx, s, gone)
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +124,9 @@ func (e *Eraser) unknown(ctx context.Context, s scope.Scope, ids []string) (*wri
 	return &write.Rejection{Reason: write.UnknownItem, Pointer: "/data/items/" + strconv.Itoa(first), Cause: names + ": no such item" + why}, nil
 }
 
-// missing says of items that the log has no content of why that is, as far as one erasure
+// explainMissing says of items that the log has no content of why that is, as far as one erasure
 // took them all.
-func (e *Eraser) missing(ctx context.Context, s scope.Scope, ids []string) (string, error) {
+func (e *Eraser) explainMissing(ctx context.Context, s scope.Scope, ids []string) (string, error) {
 	entries, err := e.cfg.Log.BySubject(ctx, s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
 		return "", fmt.Errorf("find erasures: %w", err)
@@ -161,7 +161,7 @@ func Repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
 // Allows reports whether policy lets who, which claims a clearance, erase every version of the
 // items.
 func (e *Eraser) Allows(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (bool, error) {
-	resources, err := e.versions(ctx, s, ids)
+	resources, err := e.listVersions(ctx, s, ids)
 	if err != nil || authorship.ExceedsClearance(claimed, resources) {
 		return false, err
 	}
@@ -172,13 +172,13 @@ func (e *Eraser) Allows(ctx context.Context, s, who scope.Scope, claimed schemas
 	return !slices.ContainsFunc(decision.Verdicts, func(v policies.Verdict) bool { return !v.Allow }), nil
 }
 
-// versions lists every version of the items that the log has the content of. An item
+// listVersions lists every version of the items that the log has the content of. An item
 // without any is nobody's. A summary that Satchel made is by who signed all that it was made
 // of.
-func (e *Eraser) versions(ctx context.Context, s scope.Scope, ids []string) ([]policies.Resource, error) {
+func (e *Eraser) listVersions(ctx context.Context, s scope.Scope, ids []string) ([]policies.Resource, error) {
 	var resources []policies.Resource
 	for _, id := range ids {
-		recorded, err := e.recorded(ctx, s, id)
+		recorded, err := e.readRecorded(ctx, s, id)
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +188,7 @@ func (e *Eraser) versions(ctx context.Context, s scope.Scope, ids []string) ([]p
 		for i := range recorded {
 			r := policies.ResourceOf(&recorded[i].Record)
 			if recorded[i].own {
-				if r.Facets.Signer, err = e.author(ctx, s, &recorded[i]); err != nil {
+				if r.Facets.Signer, err = e.findAuthor(ctx, s, &recorded[i]); err != nil {
 					return nil, err
 				}
 			}
@@ -205,12 +205,12 @@ type version struct {
 	agent string // that published it
 }
 
-// recorded reads the versions of an item whose content is there.
-func (e *Eraser) recorded(ctx context.Context, s scope.Scope, id string) ([]version, error) {
-	return recorded(ctx, e.cfg.Log, s, id)
+// readRecorded reads the versions of an item whose content is there.
+func (e *Eraser) readRecorded(ctx context.Context, s scope.Scope, id string) ([]version, error) {
+	return readRecordedVersions(ctx, e.cfg.Log, s, id)
 }
 
-func recorded(ctx context.Context, log *eventlog.Log, s scope.Scope, id string) ([]version, error) {
+func readRecordedVersions(ctx context.Context, log *eventlog.Log, s scope.Scope, id string) ([]version, error) {
 	entries, err := log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
 	if err != nil {
 		return nil, fmt.Errorf("find entries of item %q: %w", id, err)
@@ -230,10 +230,11 @@ func recorded(ctx context.Context, log *eventlog.Log, s scope.Scope, id string) 
 	return list, nil
 }
 
-// author returns who signed every version of all that a summary of Satchel's was made of,
+// findAuthor returns who signed every version of all that a summary of Satchel's was made of,
 // Unsigned when there is no one such.
-func (e *Eraser) author(ctx context.Context, s scope.Scope, summary *version) (string, error) {
-	signer, seen := "", map[string]bool{summary.ID: true}
+func (e *Eraser) findAuthor(ctx context.Context, s scope.Scope, summary *version) (string, error) {
+	signer := ""
+	seen := map[string]bool{summary.ID: true}
 	for open := []*version{summary}; len(open) > 0; {
 		var next []*version
 		for _, from := range open {
@@ -242,7 +243,7 @@ func (e *Eraser) author(ctx context.Context, s scope.Scope, summary *version) (s
 					continue
 				}
 				seen[l.To] = true
-				recorded, err := e.recorded(ctx, s, l.To)
+				recorded, err := e.readRecorded(ctx, s, l.To)
 				if err != nil {
 					return "", err
 				}

@@ -91,12 +91,12 @@ func (e *Eraser) hasReason(ctx context.Context, s scope.Scope, id string) (bool,
 	if err != nil {
 		return false, err
 	}
-	reasons, err := e.reasons(ctx, s, positions)
+	reasons, err := e.selectErasures(ctx, s, positions)
 	return len(reasons) > 0, err
 }
 
-// reasons returns the erasures among the entries at positions.
-func (e *Eraser) reasons(ctx context.Context, s scope.Scope, positions []int64) (erasures []int64, err error) {
+// selectErasures returns the erasures among the entries at positions.
+func (e *Eraser) selectErasures(ctx context.Context, s scope.Scope, positions []int64) (erasures []int64, err error) {
 	for _, at := range positions {
 		entry, err := e.cfg.Log.Entry(ctx, s, at)
 		if err != nil {

@@ -22,12 +22,12 @@ func (e *Eraser) applyRemote(ctx context.Context, s scope.Scope, erased []Logged
 	for _, one := range erased {
 		items = append(items, one.items...)
 	}
-	showing, err := e.packs(ctx, s, items)
+	showing, err := e.makePackFinder(ctx, s, items)
 	if err != nil {
 		return err
 	}
 	for _, one := range erased {
-		p, err := e.plan(ctx, s, one.items, showing, one.position)
+		p, err := e.planErasure(ctx, s, one.items, showing, one.position)
 		if err != nil {
 			return err
 		}

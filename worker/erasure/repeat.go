@@ -35,7 +35,7 @@ func RepeatLost(ctx context.Context, log *eventlog.Log, s scope.Scope, now func(
 	}
 	e := &Eraser{cfg: Config{Log: log, Clock: now, Failpoint: func(string) {}}}
 	for i := range lost {
-		if err := e.again(ctx, s, &lost[i]); err != nil {
+		if err := e.repeatErasure(ctx, s, &lost[i]); err != nil {
 			return i, fmt.Errorf("erase again what position %d erased: %w", lost[i].Position, err)
 		}
 	}
@@ -45,13 +45,13 @@ func RepeatLost(ctx context.Context, log *eventlog.Log, s scope.Scope, now func(
 	return len(lost), nil
 }
 
-// again logs a lost erasure. Position 0 counts as searched, so that finishing the erasure finds
+// repeatErasure logs a lost erasure. Position 0 counts as searched, so that finishing the erasure finds
 // every summary of the items in the log. Another worker may log the same erasure.
-func (e *Eraser) again(ctx context.Context, s scope.Scope, lost *eventlog.LostErasure) error {
+func (e *Eraser) repeatErasure(ctx context.Context, s scope.Scope, lost *eventlog.LostErasure) error {
 	req := schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: s.Tenant()}, Items: lost.Items,
 		Original: &schemas.ErasureOriginal{Source: lost.Source, ID: lost.ID, Position: lost.Position, Leaf: lost.Leaf}}
 	d := eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: lost.Source, ID: lost.FreeID, Time: e.cfg.Clock().UTC()}
-	done, err := e.append(ctx, s, d, &req, &Found{})
+	done, err := e.appendErasure(ctx, s, d, &req, &Found{})
 	if err != nil || done.Status == eventlog.Appended || done.Status == eventlog.Duplicate {
 		return err
 	}
@@ -61,7 +61,7 @@ func (e *Eraser) again(ctx context.Context, s scope.Scope, lost *eventlog.LostEr
 	}
 	for i := range left {
 		if left[i].Source == lost.Source && left[i].ID == lost.ID && left[i].FreeID != lost.FreeID {
-			return e.again(ctx, s, &left[i])
+			return e.repeatErasure(ctx, s, &left[i])
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func (w *Retainer) Run(ctx context.Context) error {
 		}
 		moved := cfg.Share.Changed() // before the tenants are looked at
 		if now := time.Now(); changed || !now.Before(next) {
-			if next, err = w.all(ctx); err != nil && ctx.Err() == nil {
+			if next, err = w.eraseAllDue(ctx); err != nil && ctx.Err() == nil {
 				cfg.Logger.Warn("erase what retention keeps no longer", "error", err)
 				next = now.Add(retainAgain)
 			}
@@ -76,8 +76,8 @@ func (w *Retainer) Run(ctx context.Context) error {
 	}
 }
 
-// all erases what is due of every tenant that is this worker's, and returns when to look again.
-func (w *Retainer) all(ctx context.Context) (next time.Time, err error) {
+// eraseAllDue erases what is due of every tenant that is this worker's, and returns when to look again.
+func (w *Retainer) eraseAllDue(ctx context.Context) (next time.Time, err error) {
 	cfg := &w.Eraser.cfg
 	next = time.Now().Add(w.Every)
 	tenants, err := cfg.Log.Tenants(ctx)
@@ -90,7 +90,7 @@ func (w *Retainer) all(ctx context.Context) (next time.Time, err error) {
 			cfg.Metrics.Held.Note(tenant, 0)
 			continue
 		}
-		due, err := w.turn(ctx, tenant)
+		due, err := w.takeTurn(ctx, tenant)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("tenant %q: %w", tenant, err))
 		} else if due.Before(next) {
@@ -100,9 +100,9 @@ func (w *Retainer) all(ctx context.Context) (next time.Time, err error) {
 	return next, failed
 }
 
-// turn runs for a tenant, unless it is not due because another worker has, and returns when the next run
+// takeTurn runs for a tenant, unless it is not due because another worker has, and returns when the next run
 // is due.
-func (w *Retainer) turn(ctx context.Context, tenant string) (due time.Time, err error) {
+func (w *Retainer) takeTurn(ctx context.Context, tenant string) (due time.Time, err error) {
 	cfg := &w.Eraser.cfg
 	name := "retain/" + tenant
 	if cfg.Share.Shared() {
@@ -120,7 +120,7 @@ func (w *Retainer) turn(ctx context.Context, tenant string) (due time.Time, err 
 		return due, err
 	}
 	due = time.Now().Add(w.Every)
-	more, err := w.tenant(ctx, tenant, eventlog.Unless{Subject: name, Fence: fence})
+	more, err := w.eraseTenantDue(ctx, tenant, eventlog.Unless{Subject: name, Fence: fence})
 	if errors.Is(err, errMoved) {
 		return due, nil
 	}
@@ -138,9 +138,9 @@ func (w *Retainer) turn(ctx context.Context, tenant string) (due time.Time, err 
 	return due, err
 }
 
-// tenant erases what is due of a tenant and reports whether more is due. It erases nothing more once the
+// eraseTenantDue erases what is due of a tenant and reports whether more is due. It erases nothing more once the
 // tenant is another worker's.
-func (w *Retainer) tenant(ctx context.Context, tenant string, unless eventlog.Unless) (more bool, err error) {
+func (w *Retainer) eraseTenantDue(ctx context.Context, tenant string, unless eventlog.Unless) (more bool, err error) {
 	e := w.Eraser
 	s, err := scope.System(tenant)
 	if err != nil {
@@ -168,9 +168,10 @@ func (w *Retainer) tenant(ctx context.Context, tenant string, unless eventlog.Un
 			if !e.cfg.Share.OwnsTenant(tenant) {
 				return false, errMoved
 			}
-			gone, kept, err := e.expire(ctx, s, class, part, head.Size, unless)
+			gone, kept, err := e.expireItems(ctx, s, class, part, head.Size, unless)
 			erased += gone
-			if held += kept; err != nil {
+			held += kept
+			if err != nil {
 				return false, err
 			}
 		}
@@ -182,20 +183,22 @@ func (w *Retainer) tenant(ctx context.Context, tenant string, unless eventlog.Un
 	return len(o.Due) == retainMost, nil
 }
 
-// expire erases items of a class, unless a hold, a new version or another run came meanwhile. It returns
+// expireItems erases items of a class, unless a hold, a new version or another run came meanwhile. It returns
 // how many of them are erased, and how many a hold keeps.
-func (e *Eraser) expire(
+func (e *Eraser) expireItems(
 	ctx context.Context, s scope.Scope, class string, due []Due, searched int64, run eventlog.Unless,
 ) (erased, held int, err error) {
-	ids, unless := make([]string, len(due)), make([]eventlog.Unless, len(due))
+	ids := make([]string, len(due))
+	unless := make([]eventlog.Unless, len(due))
 	for i, d := range due {
-		ids[i], unless[i] = d.Item, eventlog.Unless{Subject: d.Item, Type: schemas.TypeMemoryRecorded, After: d.Position}
+		ids[i] = d.Item
+		unless[i] = eventlog.Unless{Subject: d.Item, Type: schemas.TypeMemoryRecorded, After: d.Position}
 	}
 	found := Found{Searched: searched}
-	if found.Items, err = e.derived(ctx, s, ids); err != nil {
+	if found.Items, err = e.addDerivedItems(ctx, s, ids); err != nil {
 		return 0, 0, err
 	}
-	if found.Held, err = e.held(ctx, s, found.Items); err != nil {
+	if found.Held, err = e.findHolds(ctx, s, found.Items); err != nil {
 		return 0, 0, err
 	}
 	if len(found.Held.Live) > 0 {
@@ -203,9 +206,10 @@ func (e *Eraser) expire(
 			return 0, 1, nil
 		}
 		for i := range due {
-			gone, kept, err := e.expire(ctx, s, class, due[i:i+1], searched, run)
+			gone, kept, err := e.expireItems(ctx, s, class, due[i:i+1], searched, run)
 			erased += gone
-			if held += kept; err != nil {
+			held += kept
+			if err != nil {
 				return erased, held, err
 			}
 		}
@@ -217,7 +221,7 @@ func (e *Eraser) expire(
 		ID: fmt.Sprintf("%s.%d.%x", class, due[len(due)-1].Position, sum[:8]), Time: e.cfg.Clock().UTC()}
 	req := schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: s.Tenant()}, Items: found.Items,
 		Reason: "retention:" + class}
-	if _, err = e.append(ctx, s, d, &req, &found); errors.Is(err, eventlog.ErrOvertaken) {
+	if _, err = e.appendErasure(ctx, s, d, &req, &found); errors.Is(err, eventlog.ErrOvertaken) {
 		return 0, 0, nil // the next run decides anew
 	}
 	if err != nil {

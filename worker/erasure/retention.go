@@ -58,7 +58,7 @@ func (k *Keep) UnmarshalYAML(raw []byte) error {
 	return nil
 }
 
-func (m *Match) holds(item *schemas.MemoryItem) bool {
+func (m *Match) isMatching(item *schemas.MemoryItem) bool {
 	oneOf := func(allowed []string, has ...string) bool {
 		return len(allowed) == 0 || slices.ContainsFunc(has, func(v string) bool { return slices.Contains(allowed, v) })
 	}
@@ -129,7 +129,7 @@ func checkClasses(classes []Class) error {
 			return errors.New(at + "then: must be erase")
 		}
 		names[c.Name] = true
-		if err := c.Match.check(); err != nil {
+		if err := c.Match.checkMatch(); err != nil {
 			return fmt.Errorf("%smatch: %w", at, err)
 		}
 	}
@@ -160,7 +160,7 @@ func checkMatches(raw []byte) error {
 	return nil
 }
 
-func (m *Match) check() error {
+func (m *Match) checkMatch() error {
 	kinds := []schemas.Kind{schemas.KindMemory, schemas.KindSummary, schemas.KindKnowledge, schemas.KindCode,
 		schemas.KindExperience, schemas.KindValue, schemas.KindCommit, schemas.KindTool}
 	for _, k := range m.Kinds {
@@ -185,14 +185,14 @@ func (m *Match) check() error {
 // classOf returns the class of an item, nil for none.
 func (r *Retention) classOf(item *schemas.MemoryItem) *Class {
 	for i := range r.classes {
-		if r.classes[i].Match.holds(item) {
+		if r.classes[i].Match.isMatching(item) {
 			return &r.classes[i]
 		}
 	}
 	return nil
 }
 
-// shortest returns how long an item is kept at least.
-func (r *Retention) shortest() time.Duration {
+// findShortestKeep returns how long an item is kept at least.
+func (r *Retention) findShortestKeep() time.Duration {
 	return time.Duration(slices.MinFunc(r.classes, func(a, b Class) int { return cmp.Compare(a.Keep, b.Keep) }).Keep)
 }

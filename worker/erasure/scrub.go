@@ -21,7 +21,7 @@ func (e *Eraser) eraseRest(ctx context.Context, s scope.Scope, plan *erasure) er
 	if _, err := e.cfg.Log.EraseAttachments(ctx, s, plan.packs); err != nil {
 		return fmt.Errorf("erase packs: %w", err)
 	}
-	rest, err := e.unerased(ctx, s, plan.positions)
+	rest, err := e.listUnerased(ctx, s, plan.positions)
 	if err != nil || len(rest) == 0 {
 		return err
 	}
@@ -31,8 +31,8 @@ func (e *Eraser) eraseRest(ctx context.Context, s scope.Scope, plan *erasure) er
 	return nil
 }
 
-// unerased returns the positions whose content is there.
-func (e *Eraser) unerased(ctx context.Context, s scope.Scope, positions []int64) (there []int64, err error) {
+// listUnerased returns the positions whose content is there.
+func (e *Eraser) listUnerased(ctx context.Context, s scope.Scope, positions []int64) (there []int64, err error) {
 	for _, at := range positions {
 		entry, err := e.cfg.Log.Entry(ctx, s, at)
 		if err != nil {
@@ -48,7 +48,7 @@ func (e *Eraser) unerased(ctx context.Context, s scope.Scope, positions []int64)
 // checkLog makes sure that the log has none of the erased content any more.
 func (e *Eraser) checkLog(ctx context.Context, s scope.Scope, list []pending) error {
 	for i := range list {
-		there, err := e.unerased(ctx, s, list[i].plan.positions)
+		there, err := e.listUnerased(ctx, s, list[i].plan.positions)
 		if err != nil {
 			return fmt.Errorf("check log: %w", err)
 		}
@@ -64,10 +64,10 @@ func (e *Eraser) checkLog(ctx context.Context, s scope.Scope, list []pending) er
 	return nil
 }
 
-// receipt makes the entry of an erasure's receipt. That a store was checked, or emptied, is what scrub has made
+// draftReceipt makes the entry of an erasure's receipt. That a store was checked, or emptied, is what scrub has made
 // sure of. A stream's counts are of all erasures that were finished together, a store's of the items asked for.
 // behind names the partitions that the erasure is not finished for, nil for none.
-func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.Scrubbed, behind *transport.BehindError) (eventlog.Draft, error) {
+func (e *Eraser) draftReceipt(s scope.Scope, p *pending, found map[string]transport.Scrubbed, behind *transport.BehindError) (eventlog.Draft, error) {
 	packs := append(eventlog.SplitPositions(p.entry.Extensions[eventlog.ErasedAttachments]), p.plan.packs...)
 	slices.Sort(packs)
 	receipt := schemas.ErasureReceipt{Items: p.er.Items, Positions: p.plan.positions, Packs: slices.Compact(packs), ErasedAt: e.cfg.Clock().UTC()}
@@ -75,10 +75,12 @@ func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.S
 		n := found[stream]
 		store := schemas.StoreErasure{Store: stream, Removed: n.Removed, Undecided: n.Undecided, Absent: n.Undecided == 0 && n.Left == 0}
 		if stream == artifactsStore && p.kept > 0 {
-			store.Absent, store.Kept = false, p.kept
+			store.Absent = false
+			store.Kept = p.kept
 		}
 		if behind != nil && stream == behind.Stream {
-			store.Absent, store.Missing = false, behind.Partitions
+			store.Absent = false
+			store.Missing = behind.Partitions
 		}
 		receipt.Stores = append(receipt.Stores, store)
 	}
@@ -90,7 +92,9 @@ func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.S
 	}
 	receipt.ReasonSHA256 = p.er.ReasonSHA256
 	er := p.er
-	er.Receipt, er.Reason, er.ReasonSHA256 = &receipt, "", ""
+	er.Receipt = &receipt
+	er.Reason = ""
+	er.ReasonSHA256 = ""
 	data, err := json.Marshal(er)
 	if err != nil {
 		return eventlog.Draft{}, fmt.Errorf("encode receipt: %w", err)
@@ -99,10 +103,10 @@ func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.S
 		ID: p.receiptID, Subject: eventlog.ErasureSubject, Time: receipt.ErasedAt, Data: data}, nil
 }
 
-// scrub removes the remains from the streams and every store, checks that none is left, and
+// scrubStores removes the remains from the streams and every store, checks that none is left, and
 // returns the counts of the streams, and for which partitions it is not finished, nil for none. When
 // every receipt has said so before, that is an error.
-func (e *Eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (found map[string]transport.Scrubbed, behind *transport.BehindError, err error) {
+func (e *Eraser) scrubStores(ctx context.Context, s scope.Scope, list []pending) (found map[string]transport.Scrubbed, behind *transport.BehindError, err error) {
 	e.cfg.Reviewer.Forget(s.Tenant())
 	var positions []int64
 	there := map[string]bool{} // by item, whether it was remembered anew
@@ -110,7 +114,7 @@ func (e *Eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (foun
 		positions = append(positions, list[i].plan.positions...)
 		if len(list[i].plan.positions) == 0 { // of the reason of another erasure, which its event in the stream has, too
 			gone := append(eventlog.SplitPositions(list[i].entry.Extensions[eventlog.ErasedAttachments]), list[i].plan.packs...)
-			reasons, err := e.reasons(ctx, s, gone)
+			reasons, err := e.selectErasures(ctx, s, gone)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -120,7 +124,7 @@ func (e *Eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (foun
 			there[id] = slices.Contains(list[i].plan.again, id)
 		}
 	}
-	copies, err := e.copies(ctx, s, positions)
+	copies, err := e.listCopies(ctx, s, positions)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -186,8 +190,8 @@ func (e *Eraser) notAnew(ctx context.Context, s scope.Scope, list []pending, gon
 	return left, nil
 }
 
-// copies names the events behind the erased positions, as the streams know them.
-func (e *Eraser) copies(ctx context.Context, s scope.Scope, positions []int64) ([]transport.Copy, error) {
+// listCopies names the events behind the erased positions, as the streams know them.
+func (e *Eraser) listCopies(ctx context.Context, s scope.Scope, positions []int64) ([]transport.Copy, error) {
 	copies := make([]transport.Copy, 0, len(positions))
 	for _, position := range positions {
 		entry, err := e.cfg.Log.Entry(ctx, s, position)

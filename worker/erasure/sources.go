@@ -19,7 +19,8 @@ func sourcesOfHeld(ctx context.Context, log *eventlog.Log, s scope.Scope, holds 
 	if !holds.Live() {
 		return kept, nil
 	}
-	summaries, sources := map[string][]hold.Version{}, map[string][]string{}
+	summaries := map[string][]hold.Version{}
+	sources := map[string][]string{}
 	for after := int64(0); ; {
 		entries, err := log.Read(ctx, s, after, 512)
 		if err != nil {

@@ -42,7 +42,7 @@ func RestoreSupersessions(ctx context.Context, log *eventlog.Log, s scope.Scope,
 		}
 		if by == nil {
 			var err error
-			if by, err = superseders(ctx, log, s); err != nil {
+			if by, err = readSuperseders(ctx, log, s); err != nil {
 				return err
 			}
 		}
@@ -54,12 +54,13 @@ func RestoreSupersessions(ctx context.Context, log *eventlog.Log, s scope.Scope,
 		if err != nil {
 			return fmt.Errorf("restore supersession at position %d: %w", e.Position, err)
 		}
-		e.Erased, e.Data = false, data
+		e.Erased = false
+		e.Data = data
 	}
 	return nil
 }
 
-func superseders(ctx context.Context, log *eventlog.Log, s scope.Scope) (map[int64]string, error) {
+func readSuperseders(ctx context.Context, log *eventlog.Log, s scope.Scope) (map[int64]string, error) {
 	erasures, err := log.BySubject(ctx, s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
 		return nil, fmt.Errorf("find erasures: %w", err)

@@ -31,7 +31,7 @@ func (w *Sweeper) Run(ctx context.Context) error {
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
 	for {
-		removed, err := w.Artifacts.Sweep(ctx, w.Clock(), w.claimed)
+		removed, err := w.Artifacts.Sweep(ctx, w.Clock(), w.isClaimed)
 		if err != nil && ctx.Err() == nil {
 			w.Logger.Warn("sweep artifacts", "error", err)
 		}
@@ -46,9 +46,9 @@ func (w *Sweeper) Run(ctx context.Context) error {
 	}
 }
 
-// claimed reports whether an item was ever recorded with the content. What another worker
+// isClaimed reports whether an item was ever recorded with the content. What another worker
 // sweeps counts as claimed.
-func (w *Sweeper) claimed(ctx context.Context, tenant, sum string) (bool, error) {
+func (w *Sweeper) isClaimed(ctx context.Context, tenant, sum string) (bool, error) {
 	if !w.Share.OwnsTenant(tenant) {
 		return true, nil
 	}

@@ -30,8 +30,8 @@ type Pacing struct {
 	Again  <-chan struct{}                     // has something when every tenant is to have a step; nil: it never has
 }
 
-// await waits until a tenant's step may begin, when the last one began at last, or ctx is done.
-func (p *Pacing) await(ctx context.Context, tenant string, last time.Time) {
+// awaitTurn waits until a tenant's step may begin, when the last one began at last, or ctx is done.
+func (p *Pacing) awaitTurn(ctx context.Context, tenant string, last time.Time) {
 	since := time.Since(last)
 	wait := p.Every - since
 	if p.Busy() {
@@ -65,8 +65,8 @@ func Run(ctx context.Context, log *eventlog.Log, retry Retry, logger *slog.Logge
 	f := &follower{states: map[string]stepState{}, begun: map[string]time.Time{}, slots: make(chan struct{}, 2)}
 	defer f.wait.Wait()
 	start := func(tenant string) {
-		f.start(tenant, func() {
-			f.await(ctx, tenant, &pace)
+		f.startStep(tenant, func() {
+			f.awaitStep(ctx, tenant, &pace)
 			err := retry.Do(ctx, logger, OfTenant(what, tenant), func(error) bool { return true }, func() error {
 				f.slots <- struct{}{}
 				defer func() { <-f.slots }()
@@ -117,7 +117,7 @@ type follower struct {
 	wait   sync.WaitGroup
 }
 
-func (f *follower) start(tenant string, step func()) {
+func (f *follower) startStep(tenant string, step func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.states[tenant] != stepIdle {
@@ -126,24 +126,24 @@ func (f *follower) start(tenant string, step func()) {
 	}
 	f.states[tenant] = stepRunning
 	f.wait.Go(func() {
-		for more := true; more; more = f.again(tenant) {
+		for more := true; more; more = f.continueSteps(tenant) {
 			step()
 		}
 	})
 }
 
-// await waits until the tenant's next step may begin.
-func (f *follower) await(ctx context.Context, tenant string, pace *Pacing) {
+// awaitStep waits until the tenant's next step may begin.
+func (f *follower) awaitStep(ctx context.Context, tenant string, pace *Pacing) {
 	f.mu.Lock()
 	last := f.begun[tenant]
 	f.mu.Unlock()
-	pace.await(ctx, tenant, last)
+	pace.awaitTurn(ctx, tenant, last)
 	f.mu.Lock()
 	f.begun[tenant] = time.Now()
 	f.mu.Unlock()
 }
 
-func (f *follower) again(tenant string) bool {
+func (f *follower) continueSteps(tenant string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.states[tenant] == stepAgain {

@@ -110,7 +110,7 @@ func TestPacing(t *testing.T) {
 			}}
 		waits := func(last time.Time) time.Duration {
 			start := time.Now()
-			p.await(t.Context(), "acme", last)
+			p.awaitTurn(t.Context(), "acme", last)
 			return time.Since(start)
 		}
 		if got := waits(time.Time{}); got != 0 {
@@ -136,13 +136,13 @@ func TestPacing(t *testing.T) {
 		}
 		wanted <- struct{}{}
 		start := time.Now()
-		if p.await(t.Context(), "globex", start); time.Since(start) != 80*time.Millisecond {
+		if p.awaitTurn(t.Context(), "globex", start); time.Since(start) != 80*time.Millisecond {
 			t.Errorf("a step waits %v where another tenant's is waited for", time.Since(start))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		start = time.Now()
-		if p.await(ctx, "globex", start); time.Since(start) != 0 {
+		if p.awaitTurn(ctx, "globex", start); time.Since(start) != 0 {
 			t.Error("waits though it is over")
 		}
 	})

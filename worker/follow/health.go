@@ -25,9 +25,9 @@ type failure struct {
 	again chan struct{} // capacity 1: has something when a caller waits for the next try
 }
 
-// failed notes a failed try. It returns a channel that has something when the next try should
+// noteFailure notes a failed try. It returns a channel that has something when the next try should
 // not wait; nil for a failure that is not kept.
-func (h *Health) failed(what string, tries int, began time.Time, err error) (again <-chan struct{}) {
+func (h *Health) noteFailure(what string, tries int, began time.Time, err error) (again <-chan struct{}) {
 	if h == nil || tries < troubling {
 		return nil
 	}
@@ -41,11 +41,12 @@ func (h *Health) failed(what string, tries int, began time.Time, err error) (aga
 		f = &failure{again: make(chan struct{}, 1)}
 		h.failing[what] = f
 	}
-	f.err, f.began = err, began
+	f.err = err
+	f.began = began
 	return f.again
 }
 
-func (h *Health) well(what string) {
+func (h *Health) noteSuccess(what string) {
 	if h == nil {
 		return
 	}

@@ -16,31 +16,31 @@ type Retry struct {
 
 // Do calls f until it succeeds, ctx is done or retryable says that it never will.
 func (p Retry) Do(ctx context.Context, logger *slog.Logger, what string, retryable func(error) bool, f func() error) error {
-	delay := p.min()
-	defer p.Health.well(what)
+	delay := p.findShortestPause()
+	defer p.Health.noteSuccess(what)
 	for tries := 1; ; tries++ {
 		began := time.Now()
 		err := f()
 		if err == nil || ctx.Err() != nil || !retryable(err) {
 			return err
 		}
-		again := p.Health.failed(what, tries, began, err)
+		again := p.Health.noteFailure(what, tries, began, err)
 		logger.WarnContext(ctx, what+": will try again", "error", err, "after", delay)
-		if err := rest(ctx, delay, again); err != nil {
+		if err := pauseUntilWanted(ctx, delay, again); err != nil {
 			return err
 		}
-		delay = min(2*delay, p.max())
+		delay = min(2*delay, p.findLongestPause())
 	}
 }
 
-func (p Retry) min() time.Duration {
+func (p Retry) findShortestPause() time.Duration {
 	if p.Min > 0 {
 		return p.Min
 	}
 	return 50 * time.Millisecond
 }
 
-func (p Retry) max() time.Duration {
+func (p Retry) findLongestPause() time.Duration {
 	if p.Max > 0 {
 		return p.Max
 	}
@@ -50,8 +50,8 @@ func (p Retry) max() time.Duration {
 // shortest is the least time between two tries that a caller waits for.
 const shortest = 250 * time.Millisecond
 
-// rest pauses for d, or less when a caller waits for the next try.
-func rest(ctx context.Context, d time.Duration, again <-chan struct{}) error {
+// pauseUntilWanted pauses for d, or less when a caller waits for the next try.
+func pauseUntilWanted(ctx context.Context, d time.Duration, again <-chan struct{}) error {
 	if err := Pause(ctx, min(d, shortest)); err != nil || d <= shortest {
 		return err
 	}

@@ -78,7 +78,7 @@ func (p *Appender) Run(ctx context.Context, stopped func(error) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, a := range p.partitions {
 		g.Go(func() error {
-			err := a.serve(ctx)
+			err := a.servePartition(ctx)
 			if err != nil {
 				p.cfg.Metrics.Stopped.Inc()
 			}
@@ -87,7 +87,7 @@ func (p *Appender) Run(ctx context.Context, stopped func(error) error) error {
 	}
 	if len(p.partitions) > 0 {
 		g.Go(func() error {
-			p.watch(ctx)
+			p.watchPartitions(ctx)
 			return nil
 		})
 	}
@@ -97,18 +97,18 @@ func (p *Appender) Run(ctx context.Context, stopped func(error) error) error {
 // Admit returns why nothing may be written for a tenant, nil when it may, and err when that
 // cannot be found out. A tenant without a log that is admitted counts from then on.
 func (p *Appender) Admit(ctx context.Context, tenant string) (refused *write.Rejection, err error) {
-	return p.tenants.admit(ctx, tenant)
+	return p.tenants.admitTenant(ctx, tenant)
 }
 
 // Refusal returns a channel that gets the refusal of an event, if there is one before ctx ends.
 func (p *Appender) Refusal(ctx context.Context, tenant, source, id string, data []byte) <-chan *schemas.Error {
-	return p.refusals.expect(ctx, tenant, source, id, data)
+	return p.refusals.expectRefusal(ctx, tenant, source, id, data)
 }
 
 // Stopped refuses what waits for an event of a tenant whose partition stands still until an
 // operator accepts its stream; nil when it does not.
 func (p *Appender) Stopped(tenant string) error {
-	if a := p.of(tenant); a == nil || a.changed.Load() == nil {
+	if a := p.findAppender(tenant); a == nil || a.changed.Load() == nil {
 		return nil
 	}
 	return &schemas.Error{Code: schemas.CodeStorage, Message: "events of this tenant are not logged: their stream is not the one that the log was read from; its operator finds more in satchel rollback --help"}
@@ -117,19 +117,19 @@ func (p *Appender) Stopped(tenant string) error {
 // Delayed says that a tenant's events are not logged at present, because that fails again and
 // again, to a caller that has waited since a moment; nil when it does not.
 func (p *Appender) Delayed(tenant string, since time.Time) error {
-	a := p.of(tenant)
+	a := p.findAppender(tenant)
 	if a == nil {
 		return nil
 	}
-	if !p.cfg.Health.Fails(a.appending(), since) && !p.cfg.Health.Fails(a.erasing(), since) {
-		return a.stands()
+	if !p.cfg.Health.Fails(a.describeAppending(), since) && !p.cfg.Health.Fails(a.describeErasing(), since) {
+		return a.checkStanding()
 	}
 	return &schemas.Error{Code: schemas.CodeStorage, Message: "not logged yet: the log cannot be written at present, see /readyz or satchel doctor; what was accepted is logged, or erased, when it can"}
 }
 
 // Waits reports whether an event of a tenant may be published that the log does not have yet.
 func (p *Appender) Waits(ctx context.Context, tenant string) (bool, error) {
-	a := p.of(tenant)
+	a := p.findAppender(tenant)
 	if a == nil {
 		return true, nil
 	}
@@ -140,8 +140,8 @@ func (p *Appender) Waits(ctx context.Context, tenant string) (bool, error) {
 	return a.inbox.Waits(ctx, cp.StreamSeq)
 }
 
-// of returns what logs a tenant's events, nil when that is not known.
-func (p *Appender) of(tenant string) *partitionAppender {
+// findAppender returns what logs a tenant's events, nil when that is not known.
+func (p *Appender) findAppender(tenant string) *partitionAppender {
 	if p.cfg.PartitionOf == nil {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (p *Appender) Ready() error {
 			}
 		}
 		if !a.resumed.Load() {
-			return p.cfg.Health.Of(a.resuming(), transport.ErrStarting)
+			return p.cfg.Health.Of(a.describeResuming(), transport.ErrStarting)
 		}
 	}
 	return nil

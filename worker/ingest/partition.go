@@ -49,9 +49,9 @@ const (
 	keepBytes    = 1 << 20
 )
 
-// run appends until ctx is done. It retries what may pass and returns what may not.
-func (a *partitionAppender) run(ctx context.Context) error {
-	err := a.retry.Do(ctx, a.cfg.Logger, a.resuming(), retryResume, func() error { return a.resume(ctx) })
+// runAppender appends until ctx is done. It retries what may pass and returns what may not.
+func (a *partitionAppender) runAppender(ctx context.Context) error {
+	err := a.retry.Do(ctx, a.cfg.Logger, a.describeResuming(), retryResume, func() error { return a.resumePartition(ctx) })
 	var changed *StreamChangedError
 	if errors.As(err, &changed) {
 		a.changed.Store(changed)
@@ -67,7 +67,7 @@ func (a *partitionAppender) run(ctx context.Context) error {
 			return err
 		})
 		if errors.Is(err, transport.ErrRecreated) {
-			return a.recreated()
+			return a.noteRecreated()
 		}
 		if err != nil {
 			return follow.IgnoreCanceled(ctx, err)
@@ -75,15 +75,15 @@ func (a *partitionAppender) run(ctx context.Context) error {
 		if len(messages) == 0 {
 			continue
 		}
-		if err := a.process(ctx, messages); err != nil {
+		if err := a.commitMessages(ctx, messages); err != nil {
 			return follow.IgnoreCanceled(ctx, err)
 		}
 	}
 	return nil
 }
 
-// resume takes the fence, checks that the stream is the checkpoint's and seeks to it.
-func (a *partitionAppender) resume(ctx context.Context) error {
+// resumePartition takes the fence, checks that the stream is the checkpoint's and seeks to it.
+func (a *partitionAppender) resumePartition(ctx context.Context) error {
 	if _, err := CheckStream(ctx, a.cfg.Log, a.inbox); err != nil { // who may read it is not fenced by who may not
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *partitionAppender) resume(ctx context.Context) error {
 		return fmt.Errorf("take fence of partition %q: %w", a.inbox.Name(), err)
 	}
 	a.fence = fence
-	if err := matches(ctx, a.inbox, cp); err != nil {
+	if err := checkStreamMatch(ctx, a.inbox, cp); err != nil {
 		return err
 	}
 	a.changed.Store(nil)
@@ -105,17 +105,21 @@ func (a *partitionAppender) resume(ctx context.Context) error {
 	}
 	err = a.inbox.Seek(ctx, cp.StreamSeq+1)
 	if errors.Is(err, transport.ErrRecreated) {
-		return a.recreated()
+		return a.noteRecreated()
 	}
 	return err
 }
 
-func (a *partitionAppender) resuming() string  { return "resume partition " + a.inbox.Name() }
-func (a *partitionAppender) appending() string { return "append events of partition " + a.inbox.Name() }
-func (a *partitionAppender) erasing() string   { return "erase items of partition " + a.inbox.Name() }
+func (a *partitionAppender) describeResuming() string { return "resume partition " + a.inbox.Name() }
+func (a *partitionAppender) describeAppending() string {
+	return "append events of partition " + a.inbox.Name()
+}
+func (a *partitionAppender) describeErasing() string {
+	return "erase items of partition " + a.inbox.Name()
+}
 
-// recreated is what stops a partition whose stream was made anew while it was read.
-func (a *partitionAppender) recreated() error {
+// noteRecreated is what stops a partition whose stream was made anew while it was read.
+func (a *partitionAppender) noteRecreated() error {
 	changed := &StreamChangedError{Partition: a.inbox.Name(), Problem: createdAnew}
 	if at := a.committed.Swap(nil); at != nil {
 		changed.Read = at.seq
@@ -126,39 +130,41 @@ func (a *partitionAppender) recreated() error {
 
 func (a *partitionAppender) checkpointName() string { return CheckpointName(a.inbox.Name()) }
 
-// process commits messages in order. An error is final for the partition.
-func (a *partitionAppender) process(ctx context.Context, messages []transport.Message) error {
+// commitMessages commits messages in order. An error is final for the partition.
+func (a *partitionAppender) commitMessages(ctx context.Context, messages []transport.Message) error {
 	var run batch
 	for i, m := range messages {
-		a.pace.step()
+		a.pace.countStep()
 		if m.Padding {
 			continue
 		}
-		d, err := a.prepare(m)
+		d, err := a.prepareMessage(m)
 		var refused *write.Rejection
 		if err == nil {
-			if err = a.admitted(ctx, m.Tenant); err != nil && !errors.As(err, &refused) {
+			if err = a.admitWithRetries(ctx, m.Tenant); err != nil && !errors.As(err, &refused) {
 				return err
 			}
 		}
 		if err != nil {
-			run.rejected = append(run.rejected, a.rejection(m, err))
+			run.rejected = append(run.rejected, a.makeRejection(m, err))
 			continue
 		}
 		if d.Type != schemas.TypeMemoryErased {
-			run.drafts, run.sources = append(run.drafts, d), append(run.sources, m)
+			run.drafts = append(run.drafts, d)
+			run.sources = append(run.sources, m)
 			entry, with, err := isolation.StoredArtifact(&d.Draft)
 			if err != nil {
 				return err // Prepare has read the item before
 			}
 			if with {
-				run.drafts, run.sources = append(run.drafts, write.Prepared{Draft: entry}), append(run.sources, m)
+				run.drafts = append(run.drafts, write.Prepared{Draft: entry})
+				run.sources = append(run.sources, m)
 			}
 			continue
 		}
 		// An erasure must see everything before it, and stands in a transaction of its own.
 		if i > 0 {
-			if err := a.commit(ctx, &run, messages[i-1]); err != nil {
+			if err := a.commitBatch(ctx, &run, messages[i-1]); err != nil {
 				return err
 			}
 		}
@@ -167,7 +173,7 @@ func (a *partitionAppender) process(ctx context.Context, messages []transport.Me
 		}
 	}
 	last := messages[len(messages)-1]
-	if err := a.commit(ctx, &run, last); err != nil {
+	if err := a.commitBatch(ctx, &run, last); err != nil {
 		return err
 	}
 	if err := a.inbox.Ack(ctx, last.Seq); err != nil {
@@ -177,7 +183,7 @@ func (a *partitionAppender) process(ctx context.Context, messages []transport.Me
 	for i := range messages {
 		a.heldBytes += len(messages[i].Data) + len(messages[i].Subject)
 	}
-	a.trim(ctx, last.Seq)
+	a.trimStream(ctx, last.Seq)
 	return nil
 }
 
@@ -188,8 +194,8 @@ type batch struct {
 	rejected []transport.Rejected
 }
 
-// log returns the drafts as the log takes them.
-func (b *batch) log() []eventlog.Draft {
+// listDrafts returns the drafts as the log takes them.
+func (b *batch) listDrafts() []eventlog.Draft {
 	drafts := make([]eventlog.Draft, len(b.drafts))
 	for i := range b.drafts {
 		drafts[i] = b.drafts[i].Draft
@@ -197,9 +203,9 @@ func (b *batch) log() []eventlog.Draft {
 	return drafts
 }
 
-// trim removes from the stream what the log has, now and then, but for the message at
+// trimStream removes from the stream what the log has, now and then, but for the message at
 // the checkpoint, which the guard compares.
-func (a *partitionAppender) trim(ctx context.Context, seq uint64) {
+func (a *partitionAppender) trimStream(ctx context.Context, seq uint64) {
 	if seq-a.purged < keepInStream && a.heldBytes < keepBytes {
 		return
 	}
@@ -207,17 +213,18 @@ func (a *partitionAppender) trim(ctx context.Context, seq uint64) {
 		a.cfg.Logger.WarnContext(ctx, "trim stream", "partition", a.inbox.Name(), "error", err)
 		return
 	}
-	a.purged, a.heldBytes = seq, 0
+	a.purged = seq
+	a.heldBytes = 0
 }
 
-func (a *partitionAppender) prepare(m transport.Message) (write.Prepared, error) {
+func (a *partitionAppender) prepareMessage(m transport.Message) (write.Prepared, error) {
 	if m.Err != nil {
 		return write.Prepared{}, &write.Rejection{Reason: write.Malformed, Cause: m.Err.Error()}
 	}
 	return a.cfg.Writer.Prepare(m.Tenant, m.Agent, m.Event)
 }
 
-func (a *partitionAppender) rejection(m transport.Message, err error) transport.Rejected {
+func (a *partitionAppender) makeRejection(m transport.Message, err error) transport.Rejected {
 	r := transport.Rejected{Message: m, Reason: string(write.Malformed), Cause: err.Error(), At: a.cfg.Clock()}
 	var why *write.Rejection
 	if errors.As(err, &why) {
@@ -249,41 +256,41 @@ func causeOf(why *write.Rejection) string {
 	return cause
 }
 
-// commit takes everything up to last into the log or the dead letters, and empties run.
+// commitBatch takes everything up to last into the log or the dead letters, and empties run.
 // What may not enter the log is in the dead letters before the checkpoint passes it, so
 // that none is lost to a crash in between.
-func (a *partitionAppender) commit(ctx context.Context, run *batch, last transport.Message) error {
-	if err := a.review(ctx, run); err != nil {
+func (a *partitionAppender) commitBatch(ctx context.Context, run *batch, last transport.Message) error {
+	if err := a.reviewBatch(ctx, run); err != nil {
 		return err
 	}
-	drafts := run.log()
-	if err := a.reject(ctx, run.rejected); err != nil {
+	drafts := run.listDrafts()
+	if err := a.rejectEvents(ctx, run.rejected); err != nil {
 		return err
 	}
 	cp := &eventlog.Checkpoint{Name: a.checkpointName(), Fence: a.fence, Epoch: last.Epoch, StreamSeq: last.Seq, Hash: last.Hash}
 	a.cfg.Failpoint("append.before_commit")
-	outcomes, err := a.append(ctx, eventlog.Batch{Drafts: drafts, Checkpoint: cp})
+	outcomes, err := a.appendEvents(ctx, eventlog.Batch{Drafts: drafts, Checkpoint: cp})
 	var late []transport.Rejected
 	switch {
 	case errors.Is(err, eventlog.ErrInvalid):
 		late, err = a.commitEach(ctx, run)
 	case err == nil:
-		late = a.reused(ctx, drafts, run.sources, outcomes)
+		late = a.listReused(ctx, drafts, run.sources, outcomes)
 	}
 	if err != nil {
 		return err
 	}
 	if len(late) > 0 {
 		a.cfg.Failpoint("append.before_reject")
-		if err := a.reject(ctx, late); err != nil {
+		if err := a.rejectEvents(ctx, late); err != nil {
 			return err
 		}
-		if _, err := a.append(ctx, eventlog.Batch{Checkpoint: cp}); err != nil {
+		if _, err := a.appendEvents(ctx, eventlog.Batch{Checkpoint: cp}); err != nil {
 			return err
 		}
 	}
 	a.cfg.Failpoint("append.after_commit")
-	a.pace.step()
+	a.pace.countStep()
 	for i, o := range outcomes {
 		if o.Status == eventlog.Appended {
 			a.cfg.Metrics.Stored(drafts[i].Tenant, o.Position, run.sources[i].Published)
@@ -294,9 +301,9 @@ func (a *partitionAppender) commit(ctx context.Context, run *batch, last transpo
 	return nil
 }
 
-// review rejects the drafts of run that policy does not allow to change existing items. While
+// reviewBatch rejects the drafts of run that policy does not allow to change existing items. While
 // policy gives no verdict, the partition waits.
-func (a *partitionAppender) review(ctx context.Context, run *batch) error {
+func (a *partitionAppender) reviewBatch(ctx context.Context, run *batch) error {
 	byTenant := map[string][]int{}
 	for i := range run.drafts {
 		byTenant[run.drafts[i].Tenant] = append(byTenant[run.drafts[i].Tenant], i)
@@ -329,13 +336,15 @@ func (a *partitionAppender) review(ctx context.Context, run *batch) error {
 		return nil
 	}
 	kept := *run
-	kept.drafts, kept.sources = nil, nil
+	kept.drafts = nil
+	kept.sources = nil
 	for i, m := range run.sources {
 		switch why := refused[m.Seq]; {
 		case why == nil:
-			kept.drafts, kept.sources = append(kept.drafts, run.drafts[i]), append(kept.sources, m)
+			kept.drafts = append(kept.drafts, run.drafts[i])
+			kept.sources = append(kept.sources, m)
 		case len(run.drafts[i].Touches) > 0: // not what goes with it
-			kept.rejected = append(kept.rejected, a.rejection(m, why))
+			kept.rejected = append(kept.rejected, a.makeRejection(m, why))
 		}
 	}
 	*run = kept
@@ -352,35 +361,37 @@ func (a *partitionAppender) commitEach(ctx context.Context, run *batch) ([]trans
 			continue
 		}
 		one := batch{drafts: run.drafts[i : i+1], sources: run.sources[i : i+1]}
-		if err := a.review(ctx, &one); err != nil {
+		if err := a.reviewBatch(ctx, &one); err != nil {
 			return nil, err
 		}
-		a.pace.step()
-		late, refused[m.Seq] = append(late, one.rejected...), len(one.rejected) > 0
-		drafts := one.log()
+		a.pace.countStep()
+		late = append(late, one.rejected...)
+		refused[m.Seq] = len(one.rejected) > 0
+		drafts := one.listDrafts()
 		if len(drafts) == 0 {
 			continue
 		}
-		outcomes, err := a.append(ctx, eventlog.Batch{Drafts: drafts})
+		outcomes, err := a.appendEvents(ctx, eventlog.Batch{Drafts: drafts})
 		switch {
 		case errors.Is(err, eventlog.ErrInvalid):
-			late, refused[m.Seq] = append(late, a.rejection(m, err)), true
+			late = append(late, a.makeRejection(m, err))
+			refused[m.Seq] = true
 		case err != nil:
 			return nil, err
 		default:
-			late = append(late, a.reused(ctx, drafts, one.sources, outcomes)...)
+			late = append(late, a.listReused(ctx, drafts, one.sources, outcomes)...)
 		}
 	}
 	return late, nil
 }
 
-func (a *partitionAppender) append(ctx context.Context, b eventlog.Batch) ([]eventlog.Outcome, error) {
+func (a *partitionAppender) appendEvents(ctx context.Context, b eventlog.Batch) ([]eventlog.Outcome, error) {
 	var outcomes []eventlog.Outcome
-	err := a.retry.Do(ctx, a.cfg.Logger, a.appending(), retryAppend, func() (err error) {
+	err := a.retry.Do(ctx, a.cfg.Logger, a.describeAppending(), retryAppend, func() (err error) {
 		began := time.Now()
 		if outcomes, err = a.cfg.Log.Append(ctx, b); err == nil {
 			a.cfg.Metrics.Appended(began)
-			a.count(b.Drafts, outcomes)
+			a.countEvents(b.Drafts, outcomes)
 		}
 		return err
 	})
@@ -390,8 +401,8 @@ func (a *partitionAppender) append(ctx context.Context, b eventlog.Batch) ([]eve
 	return outcomes, nil
 }
 
-// reused lists the drafts whose key the log holds for another event. What was erased and came again goes from the stream.
-func (a *partitionAppender) reused(ctx context.Context, drafts []eventlog.Draft, sources []transport.Message, outcomes []eventlog.Outcome) []transport.Rejected {
+// listReused lists the drafts whose key the log holds for another event. What was erased and came again goes from the stream.
+func (a *partitionAppender) listReused(ctx context.Context, drafts []eventlog.Draft, sources []transport.Message, outcomes []eventlog.Outcome) []transport.Rejected {
 	var reused []transport.Rejected
 	for i, o := range outcomes {
 		if drafts[i].Source == isolation.ArtifactSource {
@@ -411,7 +422,7 @@ func (a *partitionAppender) reused(ctx context.Context, drafts []eventlog.Draft,
 	return reused
 }
 
-func (a *partitionAppender) reject(ctx context.Context, rejected []transport.Rejected) error {
+func (a *partitionAppender) rejectEvents(ctx context.Context, rejected []transport.Rejected) error {
 	if len(rejected) == 0 {
 		return nil
 	}
@@ -425,7 +436,7 @@ func (a *partitionAppender) reject(ctx context.Context, rejected []transport.Rej
 		return fmt.Errorf("publish dead letters of partition %q: %w", a.inbox.Name(), err)
 	}
 	a.cfg.Metrics.Rejected(rejected)
-	a.refusals.tell(rejected)
+	a.refusals.passRefusals(rejected)
 	return nil
 }
 
@@ -433,15 +444,15 @@ func (a *partitionAppender) reject(ctx context.Context, rejected []transport.Rej
 func (a *partitionAppender) eraseOne(ctx context.Context, m transport.Message, d write.Prepared) error {
 	s, err := scope.System(m.Tenant)
 	if err != nil {
-		return a.reject(ctx, []transport.Rejected{a.rejection(m, err)})
+		return a.rejectEvents(ctx, []transport.Rejected{a.makeRejection(m, err)})
 	}
 	var refused *write.Rejection
-	err = a.retry.Do(ctx, a.cfg.Logger, a.erasing(), retryAppend, func() (err error) {
+	err = a.retry.Do(ctx, a.cfg.Logger, a.describeErasing(), retryAppend, func() (err error) {
 		refused, err = a.cfg.Eraser.Begin(ctx, s, d)
 		return err
 	})
 	if errors.Is(err, eventlog.ErrInvalid) {
-		return a.reject(ctx, []transport.Rejected{a.rejection(m, err)})
+		return a.rejectEvents(ctx, []transport.Rejected{a.makeRejection(m, err)})
 	}
 	if err != nil {
 		return fmt.Errorf("erase items of partition %q: %w", a.inbox.Name(), err)
@@ -451,7 +462,7 @@ func (a *partitionAppender) eraseOne(ctx context.Context, m transport.Message, d
 		return nil
 	}
 	a.cfg.Metrics.Refused(m.Tenant, len(refused.Holds) > 0)
-	return a.reject(ctx, []transport.Rejected{a.rejection(m, refused)})
+	return a.rejectEvents(ctx, []transport.Rejected{a.makeRejection(m, refused)})
 }
 
 // retryResume reports whether a partition may be resumed later: not when its stream is
@@ -470,8 +481,8 @@ func retryAppend(err error) bool {
 	return !errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrCorrupt) && !errors.Is(err, eventlog.ErrInvalid)
 }
 
-// count counts the events of a transaction. What is stored with an event does not count.
-func (a *partitionAppender) count(drafts []eventlog.Draft, outcomes []eventlog.Outcome) {
+// countEvents counts the events of a transaction. What is stored with an event does not count.
+func (a *partitionAppender) countEvents(drafts []eventlog.Draft, outcomes []eventlog.Outcome) {
 	for i, o := range outcomes {
 		if drafts[i].Source == isolation.ArtifactSource {
 			continue

@@ -64,7 +64,7 @@ func BenchmarkAppend(b *testing.B) {
 				return messages
 			}
 			for range 200 {
-				if err := a.process(b.Context(), batch(true)); err != nil {
+				if err := a.commitMessages(b.Context(), batch(true)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -73,7 +73,7 @@ func BenchmarkAppend(b *testing.B) {
 				b.StopTimer()
 				messages := batch(!again)
 				b.StartTimer()
-				if err := a.process(b.Context(), messages); err != nil {
+				if err := a.commitMessages(b.Context(), messages); err != nil {
 					b.Fatal(err)
 				}
 			}

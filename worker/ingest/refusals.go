@@ -22,9 +22,10 @@ type refusalKey struct {
 	data               [sha256.Size]byte
 }
 
-// expect returns a channel that gets the refusal of an event, if there is one before ctx ends.
-func (r *refusals) expect(ctx context.Context, tenant, source, id string, data []byte) <-chan *schemas.Error {
-	key, refused := refusalKey{tenant, source, id, sha256.Sum256(data)}, make(chan *schemas.Error, 1)
+// expectRefusal returns a channel that gets the refusal of an event, if there is one before ctx ends.
+func (r *refusals) expectRefusal(ctx context.Context, tenant, source, id string, data []byte) <-chan *schemas.Error {
+	key := refusalKey{tenant, source, id, sha256.Sum256(data)}
+	refused := make(chan *schemas.Error, 1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.waiting == nil {
@@ -37,15 +38,16 @@ func (r *refusals) expect(ctx context.Context, tenant, source, id string, data [
 	context.AfterFunc(ctx, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if delete(r.waiting[key], refused); len(r.waiting[key]) == 0 {
+		delete(r.waiting[key], refused)
+		if len(r.waiting[key]) == 0 {
 			delete(r.waiting, key)
 		}
 	})
 	return refused
 }
 
-// tell passes refusals on to who expects them.
-func (r *refusals) tell(rejected []transport.Rejected) {
+// passRefusals passes refusals on to who expects them.
+func (r *refusals) passRefusals(rejected []transport.Rejected) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.waiting) == 0 {
@@ -69,9 +71,12 @@ func refusalOf(r *transport.Rejected) *schemas.Error {
 	e := &schemas.Error{Code: schemas.CodeValidation, Message: r.Reason + ": " + r.Cause}
 	switch write.Reason(r.Reason) {
 	case write.PolicyDenied:
-		e.Code, e.Message, e.Holds = schemas.CodePolicyDenied, r.Cause, r.Holds
+		e.Code = schemas.CodePolicyDenied
+		e.Message = r.Cause
+		e.Holds = r.Holds
 	case write.IDReuse:
-		e.Code, e.Field = schemas.CodeConflict, "/event/id"
+		e.Code = schemas.CodeConflict
+		e.Field = "/event/id"
 	}
 	if e.Field == "" && r.Pointer != "" {
 		e.Field = "/event" + r.Pointer

@@ -15,10 +15,10 @@ const fencedBackoff = 300 * time.Millisecond
 // checkAgain is how often a worker checks whether the partitions of others can be read.
 const checkAgain = 10 * time.Second
 
-// serve runs the appender whenever the partition is this worker's, until ctx is done.
-func (a *partitionAppender) serve(ctx context.Context) error {
+// servePartition runs the appender whenever the partition is this worker's, until ctx is done.
+func (a *partitionAppender) servePartition(ctx context.Context) error {
 	if !a.cfg.Share.Shared() {
-		return a.run(ctx)
+		return a.runAppender(ctx)
 	}
 	again := time.NewTicker(checkAgain)
 	defer again.Stop()
@@ -26,7 +26,7 @@ func (a *partitionAppender) serve(ctx context.Context) error {
 		mine, changed := a.cfg.Share.OwnsPartition(a.partition)
 		if !mine {
 			a.resumed.Store(false)
-			a.look(ctx)
+			a.lookAtStream(ctx)
 			select {
 			case <-ctx.Done():
 			case <-changed:
@@ -69,7 +69,7 @@ func (a *partitionAppender) runWhileOwner(ctx context.Context) error {
 			}
 		}
 	}()
-	err := a.run(ctx)
+	err := a.runAppender(ctx)
 	end()
 	<-watched
 	return err

@@ -23,11 +23,11 @@ type pace struct {
 	moved time.Time // of the last look at which it got on, or nothing waited
 }
 
-// step notes that the partition gets on.
-func (p *pace) step() { p.steps.Add(1) }
+// countStep notes that the partition gets on.
+func (p *pace) countStep() { p.steps.Add(1) }
 
-// note takes a look: whether an event waits, and reports whether one may.
-func (p *pace) note(now time.Time, waits func() (bool, error)) bool {
+// notePace takes a look: whether an event waits, and reports whether one may.
+func (p *pace) notePace(now time.Time, waits func() (bool, error)) bool {
 	steps := p.steps.Load()
 	if steps == p.seen && !p.moved.IsZero() {
 		waiting, err := waits()
@@ -42,13 +42,14 @@ func (p *pace) note(now time.Time, waits func() (bool, error)) bool {
 		}
 	}
 	busy := steps != p.seen
-	p.seen, p.moved = steps, now
+	p.seen = steps
+	p.moved = now
 	p.still.Store(nil)
 	return busy
 }
 
-// watch looks again and again for partitions that stand still, until ctx is done.
-func (p *Appender) watch(ctx context.Context) {
+// watchPartitions looks again and again for partitions that stand still, until ctx is done.
+func (p *Appender) watchPartitions(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	idle := uint64(0) // the last message of the stream when nothing waited; 0: something may
@@ -62,15 +63,16 @@ func (p *Appender) watch(ctx context.Context) {
 		if err != nil || state.LastSeq == idle && idle > 0 {
 			continue
 		}
-		if idle = state.LastSeq; p.look(ctx, time.Now()) {
+		idle = state.LastSeq
+		if p.notePaces(ctx, time.Now()) {
 			idle = 0
 		}
 	}
 }
 
-// look notes the pace of every partition that this process reads, and reports whether events may
+// notePaces notes the pace of every partition that this process reads, and reports whether events may
 // wait in one.
-func (p *Appender) look(ctx context.Context, now time.Time) (waiting bool) {
+func (p *Appender) notePaces(ctx context.Context, now time.Time) (waiting bool) {
 	for _, a := range p.partitions {
 		at := a.committed.Load()
 		if at == nil || !a.resumed.Load() { // or it is another worker's
@@ -79,7 +81,7 @@ func (p *Appender) look(ctx context.Context, now time.Time) (waiting bool) {
 			waiting = true
 			continue
 		}
-		if a.pace.note(now, func() (bool, error) { return a.inbox.Waits(ctx, at.seq) }) {
+		if a.pace.notePace(now, func() (bool, error) { return a.inbox.Waits(ctx, at.seq) }) {
 			waiting = true
 		}
 	}
@@ -108,8 +110,8 @@ func (p *Appender) Stands() error {
 	return nil
 }
 
-// stands is Stands of one partition, for those who wait for its events.
-func (a *partitionAppender) stands() error {
+// checkStanding is Stands of one partition, for those who wait for its events.
+func (a *partitionAppender) checkStanding() error {
 	if a.pace.still.Load() == nil {
 		return nil
 	}

@@ -25,13 +25,13 @@ func TestAPartitionThatStandsStill(t *testing.T) {
 	inbox, now := &quiet{}, time.Now()
 	a := &partitionAppender{inbox: inbox}
 	p := &Appender{partitions: []*partitionAppender{a}}
-	passes := func(d time.Duration) bool { now = now.Add(d); return p.look(t.Context(), now) }
+	passes := func(d time.Duration) bool { now = now.Add(d); return p.notePaces(t.Context(), now) }
 	if !passes(time.Hour) {
 		t.Error("nothing may wait in a partition that is not read yet")
 	}
 	a.committed.Store(&place{"e", 5})
 	a.resumed.Store(true)
-	a.pace.step()
+	a.pace.countStep()
 	passes(time.Hour)
 	if passes(time.Hour) || p.Stands() != nil {
 		t.Errorf("nothing waits, and it stands still: %v", p.Stands())
@@ -42,7 +42,7 @@ func TestAPartitionThatStandsStill(t *testing.T) {
 			t.Errorf("after less than 7 s: %v", p.Stands())
 		}
 	}
-	a.pace.step()
+	a.pace.countStep()
 	for range 6 {
 		passes(time.Second)
 	}
@@ -51,7 +51,7 @@ func TestAPartitionThatStandsStill(t *testing.T) {
 	}
 	passes(time.Second)
 	passes(time.Second)
-	if p.Stands() == nil || a.stands() == nil {
+	if p.Stands() == nil || a.checkStanding() == nil {
 		t.Error("it stood still for 7 s, and nobody says so")
 	}
 	inbox.err = errors.New("NATS is away")
@@ -60,9 +60,9 @@ func TestAPartitionThatStandsStill(t *testing.T) {
 		t.Error("it got on while nobody could look")
 	}
 	inbox.err = nil
-	a.pace.step()
+	a.pace.countStep()
 	passes(time.Second)
-	if p.Stands() != nil || a.stands() != nil {
+	if p.Stands() != nil || a.checkStanding() != nil {
 		t.Errorf("it gets on: %v", p.Stands())
 	}
 }

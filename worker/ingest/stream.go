@@ -34,7 +34,7 @@ func CheckStream(ctx context.Context, log *eventlog.Log, inbox transport.Inbox) 
 	if err != nil {
 		return 0, fmt.Errorf("read checkpoint of partition %q: %w", inbox.Name(), err)
 	}
-	return cp.StreamSeq, matches(ctx, inbox, cp)
+	return cp.StreamSeq, checkStreamMatch(ctx, inbox, cp)
 }
 
 // AcceptStream has a partition read the inbox's stream from its beginning. What the log has
@@ -48,8 +48,8 @@ func AcceptStream(ctx context.Context, log *eventlog.Log, inbox transport.Inbox)
 	return log.Restart(ctx, CheckpointName(inbox.Name()), st.Epoch)
 }
 
-// matches returns a *StreamChangedError when a checkpoint was not made on the inbox's stream.
-func matches(ctx context.Context, inbox transport.Inbox, cp eventlog.Checkpoint) error {
+// checkStreamMatch returns a *StreamChangedError when a checkpoint was not made on the inbox's stream.
+func checkStreamMatch(ctx context.Context, inbox transport.Inbox, cp eventlog.Checkpoint) error {
 	st, err := inbox.State(ctx, cp.StreamSeq)
 	if err != nil {
 		return fmt.Errorf("read stream state of partition %q: %w", inbox.Name(), err)
@@ -70,9 +70,9 @@ func matches(ctx context.Context, inbox transport.Inbox, cp eventlog.Checkpoint)
 	return nil
 }
 
-// look finds out whether the partition of another worker can be read, so that this one
+// lookAtStream finds out whether the partition of another worker can be read, so that this one
 // need not take what nobody will log. What cannot be found out is the owner's to say.
-func (a *partitionAppender) look(ctx context.Context) {
+func (a *partitionAppender) lookAtStream(ctx context.Context) {
 	var changed *StreamChangedError
 	switch _, err := CheckStream(ctx, a.cfg.Log, a.inbox); {
 	case errors.As(err, &changed):

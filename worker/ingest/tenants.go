@@ -34,9 +34,9 @@ type tenants struct {
 	counted time.Time
 }
 
-// admit returns why nothing may be written for a tenant, nil when it may, and err when that
+// admitTenant returns why nothing may be written for a tenant, nil when it may, and err when that
 // cannot be found out. A tenant without a log that is admitted counts from then on.
-func (t *tenants) admit(ctx context.Context, tenant string) (refused *write.Rejection, err error) {
+func (t *tenants) admitTenant(ctx context.Context, tenant string) (refused *write.Rejection, err error) {
 	if !t.registry.Admits(tenant) {
 		return &write.Rejection{Reason: write.PolicyDenied, Cause: "the principal registry does not name this tenant"}, nil
 	}
@@ -48,10 +48,10 @@ func (t *tenants) admit(ctx context.Context, tenant string) (refused *write.Reje
 	if _, ok := t.known[tenant]; ok {
 		return nil, nil
 	}
-	if err := t.count(ctx); err != nil {
+	if err := t.countTenants(ctx); err != nil {
 		return nil, err
 	}
-	exists, err := t.exists(ctx, tenant)
+	exists, err := t.hasTenantLog(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ func (t *tenants) admit(ctx context.Context, tenant string) (refused *write.Reje
 	return nil, nil
 }
 
-// count reads which tenants have a log, now and then. The caller holds mu.
-func (t *tenants) count(ctx context.Context) error {
+// countTenants reads which tenants have a log, now and then. The caller holds mu.
+func (t *tenants) countTenants(ctx context.Context) error {
 	now := t.now()
 	if t.known != nil && now.Sub(t.counted) < countAgain && !now.Before(t.counted) {
 		return nil
@@ -78,7 +78,8 @@ func (t *tenants) count(ctx context.Context) error {
 		return fmt.Errorf("list tenants: %w", err)
 	}
 	if t.known == nil {
-		t.known, t.begins = make(map[string]struct{}, len(list)), map[string]time.Time{}
+		t.known = make(map[string]struct{}, len(list))
+		t.begins = map[string]time.Time{}
 	}
 	for _, tenant := range list {
 		t.known[tenant] = struct{}{}
@@ -93,8 +94,8 @@ func (t *tenants) count(ctx context.Context) error {
 	return nil
 }
 
-// exists reports whether a tenant has a log.
-func (t *tenants) exists(ctx context.Context, tenant string) (bool, error) {
+// hasTenantLog reports whether a tenant has a log.
+func (t *tenants) hasTenantLog(ctx context.Context, tenant string) (bool, error) {
 	s, err := scope.System(tenant)
 	if err != nil {
 		return false, err
@@ -103,12 +104,12 @@ func (t *tenants) exists(ctx context.Context, tenant string) (bool, error) {
 	return head.Size > 0, err
 }
 
-// admitted is admit for an event of the stream, again and again while the log is away. A
+// admitWithRetries is admit for an event of the stream, again and again while the log is away. A
 // refusal is a *write.Rejection.
-func (a *partitionAppender) admitted(ctx context.Context, tenant string) error {
+func (a *partitionAppender) admitWithRetries(ctx context.Context, tenant string) error {
 	var refused *write.Rejection
-	err := a.retry.Do(ctx, a.cfg.Logger, a.appending(), func(err error) bool { return !errors.Is(err, eventlog.ErrCorrupt) }, func() (err error) {
-		refused, err = a.tenants.admit(ctx, tenant)
+	err := a.retry.Do(ctx, a.cfg.Logger, a.describeAppending(), func(err error) bool { return !errors.Is(err, eventlog.ErrCorrupt) }, func() (err error) {
+		refused, err = a.tenants.admitTenant(ctx, tenant)
 		return err
 	})
 	if err == nil && refused != nil {

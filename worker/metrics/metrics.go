@@ -62,9 +62,9 @@ func New(m *meter.Set) *Metrics {
 	}
 	gauges := meter.ByTenant(m, newGauges)
 	m.BeforeReading(func() {
-		r := f.read(m.SeriesOf)
+		r := f.readMetrics(m.SeriesOf)
 		for _, series := range m.Series() {
-			gauges(series).set(&r, series)
+			gauges(series).setGauges(&r, series)
 		}
 	})
 	return f
@@ -96,16 +96,16 @@ type reading struct {
 	log, held        map[string]int64
 }
 
-func (f *Metrics) read(series func(tenant string) string) reading {
+func (f *Metrics) readMetrics(series func(tenant string) string) reading {
 	now := time.Now()
-	r := reading{ledger: f.Ledger.read(series, now), erasures: f.Erasures.read(series, now), log: f.Sizes.read(series), held: f.Held.read(series)}
+	r := reading{ledger: f.Ledger.measureLag(series, now), erasures: f.Erasures.measureLag(series, now), log: f.Sizes.sumSizes(series), held: f.Held.sumSizes(series)}
 	for i, store := range stores {
-		r.indexes[i] = f.indexes[store.target].read(series, now)
+		r.indexes[i] = f.indexes[store.target].measureLag(series, now)
 	}
 	return r
 }
 
-func (g *gauges) set(r *reading, series string) {
+func (g *gauges) setGauges(r *reading, series string) {
 	for i := range stores {
 		b := r.indexes[i][series]
 		g.positions[i].Set(float64(b.most))
@@ -160,14 +160,15 @@ type Position struct {
 
 // Projected notes how far the indexes of a tenant have come, when the log ends at head.
 func (f *Metrics) Projected(tenant string, positions []Position, head int64) {
-	now, least := time.Now(), head
+	now := time.Now()
+	least := head
 	for _, p := range positions {
 		least = min(least, p.At)
 		if l := f.indexes[p.Index]; l != nil {
 			l.Note(tenant, head-min(p.At, head), now)
 		}
 	}
-	for _, at := range f.arrivals.take(tenant, least) {
+	for _, at := range f.arrivals.takeArrivals(tenant, least) {
 		f.counted(tenant).indexed.Observe(now.Sub(at).Seconds())
 	}
 }
@@ -207,8 +208,8 @@ type behind struct {
 	oldest    time.Duration
 }
 
-// read returns how far the tenants are behind, by the series that counts them.
-func (l *Lag) read(series func(tenant string) string, now time.Time) map[string]behind {
+// measureLag returns how far the tenants are behind, by the series that counts them.
+func (l *Lag) measureLag(series func(tenant string) string, now time.Time) map[string]behind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := map[string]behind{}
@@ -221,7 +222,7 @@ func (l *Lag) read(series func(tenant string) string, now time.Time) map[string]
 
 // Stored notes that an event which came at a time is in the log at a position.
 func (f *Metrics) Stored(tenant string, position int64, came time.Time) {
-	if !came.IsZero() && f.arrivals.add(tenant, position, came) {
+	if !came.IsZero() && f.arrivals.addArrival(tenant, position, came) {
 		f.counted(tenant).indexed.Observe(time.Since(came).Seconds())
 	}
 }
@@ -241,8 +242,8 @@ type arrival struct {
 	at       time.Time
 }
 
-// add reports whether every index has the event already. If not, take returns its time later.
-func (a *arrivals) add(tenant string, position int64, at time.Time) bool {
+// addArrival reports whether every index has the event already. If not, take returns its time later.
+func (a *arrivals) addArrival(tenant string, position int64, at time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if position <= a.reached[tenant] {
@@ -257,8 +258,8 @@ func (a *arrivals) add(tenant string, position int64, at time.Time) bool {
 	return false
 }
 
-// take returns when the events up to a position came, and forgets them.
-func (a *arrivals) take(tenant string, upTo int64) []time.Time {
+// takeArrivals returns when the events up to a position came, and forgets them.
+func (a *arrivals) takeArrivals(tenant string, upTo int64) []time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.reached == nil {
@@ -268,7 +269,8 @@ func (a *arrivals) take(tenant string, upTo int64) []time.Time {
 	var out []time.Time
 	list := a.waiting[tenant]
 	for len(list) > 0 && list[0].position <= upTo {
-		out, list = append(out, list[0].at), list[1:]
+		out = append(out, list[0].at)
+		list = list[1:]
 	}
 	if len(list) == 0 {
 		delete(a.waiting, tenant)
@@ -294,8 +296,8 @@ func (s *Sizes) Note(tenant string, size int64) {
 	s.by[tenant] = size
 }
 
-// read returns the sums by the series that counts the tenants.
-func (s *Sizes) read(series func(tenant string) string) map[string]int64 {
+// sumSizes returns the sums by the series that counts the tenants.
+func (s *Sizes) sumSizes(series func(tenant string) string) map[string]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[string]int64{}

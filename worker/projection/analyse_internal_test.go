@@ -29,7 +29,7 @@ func TestAnItemThatIsNotAnalysed(t *testing.T) {
 		return eventlog.Entry{Tenant: "main", Position: at, Type: schemas.TypeMemoryRecorded, Data: raw, RecordedAt: time.Unix(0, 0)}
 	}
 	entries := []eventlog.Entry{entry(1, map[string]any{"birds": rows, "pond": "lamp"}, []string{"$.content.birds[*]"}), entry(2, "walrus lamp", nil)}
-	p, err := project(t.Context(), nil, rules{sanitizer: pii.Marks(nil)}, true, entries)
+	p, err := projectEntries(t.Context(), nil, rules{sanitizer: pii.Marks(nil)}, true, entries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestAnAnalysisThatFails(t *testing.T) {
 	p := projection{} // without a sanitizer the analysis of an item that needs one fails
 	rec := schemas.Record{MemoryItem: schemas.MemoryItem{ID: "a", Content: schemas.TextContent("mallard"), Speaker: "Ada", SecurityLabel: []string{"level:public", "pii:email"}, PIIFlags: []string{"$.speaker"}}}
 	rec.Facets = rec.MemoryItem.Facets()
-	a, ok := p.analyse("main", &rec)
+	a, ok := p.analyseItem("main", &rec)
 	if ok || a.text != "" || a.shown.Content.Text() != "" || a.shown.Speaker != "" {
 		t.Errorf("ok %v: %+v", ok, a)
 	}

@@ -11,10 +11,10 @@ import (
 	"satchel/schemas"
 )
 
-// assess adds to the changes of items how new they are. Without a model they go without,
+// assessNovelty adds to the changes of items how new they are. Without a model they go without,
 // and the run in which the vectors catch up scores them; an item behind one that was erased
 // meanwhile has no novelty before a rebuild.
-func (p *Projector) assess(ctx context.Context, s scope.Scope, embedder model.Embedder, changes *projection, into, vectors *step, upTo int64) error {
+func (p *Projector) assessNovelty(ctx context.Context, s scope.Scope, embedder model.Embedder, changes *projection, into, vectors *step, upTo int64) error {
 	if p.novelty == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (p *Projector) assessLate(ctx context.Context, s scope.Scope, embedder mode
 	if err != nil {
 		return err
 	}
-	ids := unscored(records)
+	ids := listUnscored(records)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -70,8 +70,8 @@ func (p *Projector) assessLate(ctx context.Context, s scope.Scope, embedder mode
 	return p.cfg.Stores.Novelty.SetNovelties(ctx, s, novelties)
 }
 
-// unscored lists the records without a novelty.
-func unscored(records []schemas.Record) []string {
+// listUnscored lists the records without a novelty.
+func listUnscored(records []schemas.Record) []string {
 	var ids []string
 	for i := range records {
 		if records[i].Novelty == nil {

@@ -23,56 +23,57 @@ type epoch struct {
 	done    chan struct{} // closed when passed and nothing runs
 }
 
-// enter notes that work begins; the caller MUST call leave when it has ended.
-func (b *barrier) enter() (leave func()) {
+// enterWork notes that work begins; the caller MUST call leave when it has ended.
+func (b *barrier) enterWork() (leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	g := b.current()
+	g := b.ensureEpoch()
 	g.running++
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.left = time.Now()
-		if g.running--; g.running == 0 && g.drained {
+		g.running--
+		if g.running == 0 && g.drained {
 			close(g.done)
 		}
 	}
 }
 
-// busy reports whether any work is under way.
-func (b *barrier) busy() bool {
+// hasRunningWork reports whether any work is under way.
+func (b *barrier) hasRunningWork() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.running()
+	return b.hasRunningEpoch()
 }
 
-// running is busy for who holds the lock.
-func (b *barrier) running() bool {
-	return b.current().running > 0 || slices.ContainsFunc(b.drained, func(g *epoch) bool { return g.running > 0 })
+// hasRunningEpoch is busy for who holds the lock.
+func (b *barrier) hasRunningEpoch() bool {
+	return b.ensureEpoch().running > 0 || slices.ContainsFunc(b.drained, func(g *epoch) bool { return g.running > 0 })
 }
 
 // calm is how long after the last work there is probably more to come.
 const calm = 20 * time.Millisecond
 
-// lately reports whether work is under way or ended a moment ago.
-func (b *barrier) lately() bool {
+// isLatelyBusy reports whether work is under way or ended a moment ago.
+func (b *barrier) isLatelyBusy() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return time.Since(b.left) < calm || b.running()
+	return time.Since(b.left) < calm || b.hasRunningEpoch()
 }
 
-func (b *barrier) current() *epoch {
+func (b *barrier) ensureEpoch() *epoch {
 	if b.now == nil {
 		b.now = &epoch{done: make(chan struct{})}
 	}
 	return b.now
 }
 
-// drain waits until all that is under way has ended, whoever else waits or gave up waiting for
+// drainWork waits until all that is under way has ended, whoever else waits or gave up waiting for
 // it, or ctx is done.
-func (b *barrier) drain(ctx context.Context) error {
+func (b *barrier) drainWork(ctx context.Context) error {
 	b.mu.Lock()
-	g := b.current()
+	g := b.ensureEpoch()
 	b.now = nil
 	g.drained = true
 	b.drained = slices.DeleteFunc(b.drained, func(g *epoch) bool { return g.running == 0 })

@@ -31,7 +31,7 @@ func (p *Projector) EvictIdle(ctx context.Context, after time.Duration, evict []
 
 // evictIdle puts away the tenants that were not used since a moment.
 func (p *Projector) evictIdle(ctx context.Context, before time.Time, evict []func(ctx context.Context, s scope.Scope) error) {
-	for _, tenant := range p.idle(before, KeptTenants) {
+	for _, tenant := range p.listIdleTenants(before, KeptTenants) {
 		s, err := scope.System(tenant)
 		if err == nil {
 			err = p.putAway(ctx, s, before, evict)
@@ -45,9 +45,9 @@ func (p *Projector) evictIdle(ctx context.Context, before time.Time, evict []fun
 	}
 }
 
-// idle lists the tenants that may be in memory and were not used since a moment, but for the
+// listIdleTenants lists the tenants that may be in memory and were not used since a moment, but for the
 // keep that were used last.
-func (p *Projector) idle(since time.Time, keep int) []string {
+func (p *Projector) listIdleTenants(since time.Time, keep int) []string {
 	type use struct {
 		tenant string
 		at     int64
@@ -84,12 +84,12 @@ func (p *Projector) putAway(ctx context.Context, s scope.Scope, since time.Time,
 	default:
 		return nil
 	}
-	defer t.end()
+	defer t.releaseRun()
 	p.mu.Lock()
 	used := t.used.Load() >= since.UnixNano()
 	if !used {
 		p.markStale(s.Tenant(), t)
-		t.advance(unknown, unknown)
+		t.advancePosition(unknown, unknown)
 	}
 	p.mu.Unlock()
 	if used {

@@ -71,9 +71,9 @@ func NewNovelty(store items.Store, order items.Novelties, sanitizer *pii.Sanitiz
 	return &NoveltyScorer{items: store, order: order, window: window, sanitizer: sanitizer, tenants: map[string]*tenant{}, kept: cache.New(summariesBytes)}
 }
 
-// open returns the age of a tenant's summaries, a new one when the items are not where
+// updateSummaryAge returns the age of a tenant's summaries, a new one when the items are not where
 // the Scorer left them, or the model is another.
-func (j *NoveltyScorer) open(name, model string, from, upTo int64) uint64 {
+func (j *NoveltyScorer) updateSummaryAge(name, model string, from, upTo int64) uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	t, ok := j.tenants[name]
@@ -82,7 +82,8 @@ func (j *NoveltyScorer) open(name, model string, from, upTo int64) uint64 {
 		j.tenants[name] = t
 	}
 	if t.upTo != from || t.model != model {
-		t.age, t.model = t.age+1, model
+		t.age = t.age + 1
+		t.model = model
 	}
 	t.upTo = upTo
 	return t.age
@@ -141,7 +142,7 @@ func (j *NoveltyScorer) Batch(ctx context.Context, s scope.Scope, embedder model
 	if embedder != nil {
 		model = embedder.Model().String()
 	}
-	h := &batchScorer{NoveltyScorer: j, scope: s, embedder: embedder, age: j.open(s.Tenant(), model, from, upTo), moved: map[string]*itemAfterBatch{}, next: newRank}
+	h := &batchScorer{NoveltyScorer: j, scope: s, embedder: embedder, age: j.updateSummaryAge(s.Tenant(), model, from, upTo), moved: map[string]*itemAfterBatch{}, next: newRank}
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -149,13 +150,13 @@ func (j *NoveltyScorer) Batch(ctx context.Context, s scope.Scope, embedder model
 	if err != nil {
 		return nil, err
 	}
-	h.replay(p, from, places)
-	h.around(places)
+	h.replayBatch(p, from, places)
+	h.collectWindows(places)
 	neighbours, err := j.order.Windows(ctx, s, h.windows)
 	if err != nil {
 		return nil, err
 	}
-	return h.score(ctx, neighbours)
+	return h.scoreBatch(ctx, neighbours)
 }
 
 // Again returns the novelties of ids that are stored, and of those behind them.
@@ -164,7 +165,7 @@ func (j *NoveltyScorer) Again(ctx context.Context, s scope.Scope, embedder model
 	if err != nil {
 		return nil, err
 	}
-	h := &batchScorer{NoveltyScorer: j, scope: s, embedder: embedder, age: j.open(s.Tenant(), embedder.Model().String(), -1, -1)}
+	h := &batchScorer{NoveltyScorer: j, scope: s, embedder: embedder, age: j.updateSummaryAge(s.Tenant(), embedder.Model().String(), -1, -1)}
 	for _, p := range places {
 		h.windows = append(h.windows, items.Window{SessionPosition: p, Before: j.window, After: j.window + 1})
 	}
@@ -172,11 +173,11 @@ func (j *NoveltyScorer) Again(ctx context.Context, s scope.Scope, embedder model
 	if err != nil {
 		return nil, err
 	}
-	return h.score(ctx, neighbours)
+	return h.scoreBatch(ctx, neighbours)
 }
 
-// replay finds where the items of the batch stand behind it.
-func (h *batchScorer) replay(p NoveltyChanges, from int64, places map[string]items.SessionPosition) {
+// replayBatch finds where the items of the batch stand behind it.
+func (h *batchScorer) replayBatch(p NoveltyChanges, from int64, places map[string]items.SessionPosition) {
 	indexed := map[int64]*vector.Doc{}
 	for i := range p.Vectors {
 		if c := &p.Vectors[i]; c.Put != nil {
@@ -201,7 +202,7 @@ func (h *batchScorer) replay(p NoveltyChanges, from int64, places map[string]ite
 			now.place.Session = c.Put.SessionID()
 			doc := indexed[c.Position]
 			if h.embedder != nil && doc != nil {
-				now.summary = h.keep(doc)
+				now.summary = h.keepSummary(doc)
 			}
 			h.moved[c.Put.ID] = now
 		}
@@ -218,9 +219,9 @@ func (h *batchScorer) replay(p NoveltyChanges, from int64, places map[string]ite
 	}
 }
 
-// around asks for who stands around what the batch changes: everyone whose window it
+// collectWindows asks for who stands around what the batch changes: everyone whose window it
 // reaches, and their windows.
-func (h *batchScorer) around(places map[string]items.SessionPosition) {
+func (h *batchScorer) collectWindows(places map[string]items.SessionPosition) {
 	ends := map[string]bool{}
 	before := h.window + h.displaced
 	for id, now := range h.moved {
@@ -238,9 +239,10 @@ func (h *batchScorer) around(places map[string]items.SessionPosition) {
 	}
 }
 
-// score scores the items of the batch and everyone from a spot's rank on.
-func (h *batchScorer) score(ctx context.Context, neighbours [][]items.Member) (map[string]float64, error) {
-	lists, out := map[string][]items.Member{}, map[string]float64{}
+// scoreBatch scores the items of the batch and everyone from a spot's rank on.
+func (h *batchScorer) scoreBatch(ctx context.Context, neighbours [][]items.Member) (map[string]float64, error) {
+	lists := map[string][]items.Member{}
+	out := map[string]float64{}
 	for i, list := range neighbours {
 		a := &h.windows[i]
 		for _, m := range list {
@@ -265,41 +267,41 @@ func (h *batchScorer) score(ctx context.Context, neighbours [][]items.Member) (m
 	for _, list := range lists {
 		slices.SortFunc(list, func(a, b items.Member) int { return cmp.Compare(a.Rank, b.Rank) })
 		list = slices.Compact(list)
-		row, err := h.vectors(ctx, list)
+		row, err := h.findSummaries(ctx, list)
 		if err != nil {
 			return nil, err
 		}
-		row.compare(list, h.window, out)
+		row.compareSummaries(list, h.window, out)
 	}
 	return out, nil
 }
 
-// vectors returns the summaries of a list.
-func (h *batchScorer) vectors(ctx context.Context, list []items.Member) (*vectorSet, error) {
+// findSummaries returns the summaries of a list.
+func (h *batchScorer) findSummaries(ctx context.Context, list []items.Member) (*vectorSet, error) {
 	out := newVectorSet(len(list), h.embedder.Model().Dimensions)
 	missing := map[string]int{}
-	ids := h.known(list, out, missing)
+	ids := h.setKnownSummaries(list, out, missing)
 	for part := range slices.Chunk(ids, NoveltyWindow) {
 		records, err := h.items.Get(ctx, h.scope, part)
 		if err != nil {
 			return nil, err
 		}
-		if err := h.load(ctx, records, func(id string, f *summary) { out.set(missing[id], f) }); err != nil {
+		if err := h.loadSummaries(ctx, records, func(id string, f *summary) { out.setSummary(missing[id], f) }); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// known sets those of a list that are in memory, and returns the ids of the others, and in
+// setKnownSummaries sets those of a list that are in memory, and returns the ids of the others, and in
 // missing where they belong.
-func (h *batchScorer) known(list []items.Member, out *vectorSet, missing map[string]int) (ids []string) {
+func (h *batchScorer) setKnownSummaries(list []items.Member, out *vectorSet, missing map[string]int) (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, m := range list {
 		if now := h.moved[m.ID]; now != nil {
-			out.set(i, now.summary)
-		} else if !out.read(i, h.kept.Get(h.scope.Tenant(), m.ID), h.age) {
+			out.setSummary(i, now.summary)
+		} else if !out.readSummary(i, h.kept.Get(h.scope.Tenant(), m.ID), h.age) {
 			missing[m.ID] = i
 			ids = append(ids, m.ID)
 		}
@@ -307,8 +309,8 @@ func (h *batchScorer) known(list []items.Member, out *vectorSet, missing map[str
 	return ids
 }
 
-// load makes the summaries of stored items.
-func (h *batchScorer) load(ctx context.Context, records []schemas.Record, found func(string, *summary)) error {
+// loadSummaries makes the summaries of stored items.
+func (h *batchScorer) loadSummaries(ctx context.Context, records []schemas.Record, found func(string, *summary)) error {
 	var texts []string
 	docs := make([]vector.Doc, len(records))
 	for i := range records {
@@ -323,18 +325,19 @@ func (h *batchScorer) load(ctx context.Context, records []schemas.Record, found 
 	}
 	for i := range docs {
 		for c := range docs[i].Chunks {
-			docs[i].Chunks[c].Vector, vectors = vectors[0], vectors[1:]
+			docs[i].Chunks[c].Vector = vectors[0]
+			vectors = vectors[1:]
 		}
-		found(docs[i].ID, h.keep(&docs[i]))
+		found(docs[i].ID, h.keepSummary(&docs[i]))
 	}
 	return nil
 }
 
-// keep makes an item's summary and keeps it.
-func (h *batchScorer) keep(doc *vector.Doc) *summary {
-	f := summarize(doc, h.embedder.Model().Dimensions)
+// keepSummary makes an item's summary and keeps it.
+func (h *batchScorer) keepSummary(doc *vector.Doc) *summary {
+	f := summarizeItem(doc, h.embedder.Model().Dimensions)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.kept.Put(h.scope.Tenant(), doc.ID, f.append(nil, h.age))
+	h.kept.Put(h.scope.Tenant(), doc.ID, f.appendSummary(nil, h.age))
 	return f
 }

@@ -19,12 +19,12 @@ type summary struct {
 	counts     bool // others are compared with it
 }
 
-// padded is the length of a row of dims numbers.
-func padded(dims int) int { return (dims + vecmath.Lane - 1) / vecmath.Lane * vecmath.Lane }
+// padLength is the length of a row of dims numbers.
+func padLength(dims int) int { return (dims + vecmath.Lane - 1) / vecmath.Lane * vecmath.Lane }
 
-// summarize returns an item's summary: the mean of the vectors of its text.
-func summarize(doc *vector.Doc, dims int) *summary {
-	f := &summary{row: make([]int8, padded(dims))}
+// summarizeItem returns an item's summary: the mean of the vectors of its text.
+func summarizeItem(doc *vector.Doc, dims int) *summary {
+	f := &summary{row: make([]int8, padLength(dims))}
 	f.population, f.counts = isolation.Population(&doc.Facets)
 	var sum []float32
 	for i := range doc.Chunks {
@@ -50,8 +50,8 @@ const (
 	rowAt    = 13
 )
 
-// append appends a summary as it is kept: the age, the scale, whether it counts, the row, the population.
-func (f *summary) append(b []byte, age uint64) []byte {
+// appendSummary appends a summary as it is kept: the age, the scale, whether it counts, the row, the population.
+func (f *summary) appendSummary(b []byte, age uint64) []byte {
 	b = binary.LittleEndian.AppendUint64(b, age)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f.scale))
 	counts := byte(0)
@@ -76,26 +76,26 @@ type vectorSet struct {
 }
 
 func newVectorSet(n, dims int) *vectorSet {
-	stride := padded(dims)
+	stride := padLength(dims)
 	return &vectorSet{stride: stride, rows: make([]int8, n*stride), scales: make([]float32, n), among: make([]int, n), counts: make([]bool, n), number: map[string]int{}}
 }
 
-// row is where the numbers of place i are.
-func (l *vectorSet) row(i int) []int8 { return l.rows[i*l.stride : (i+1)*l.stride] }
+// selectRow is where the numbers of place i are.
+func (l *vectorSet) selectRow(i int) []int8 { return l.rows[i*l.stride : (i+1)*l.stride] }
 
-// set puts f in place i; nil is nobody.
-func (l *vectorSet) set(i int, f *summary) {
+// setSummary puts f in place i; nil is nobody.
+func (l *vectorSet) setSummary(i int, f *summary) {
 	if f == nil {
 		return
 	}
-	copy(l.row(i), f.row)
+	copy(l.selectRow(i), f.row)
 	l.scales[i] = f.scale
 	l.counts[i] = f.counts
-	l.place(i, []byte(f.population))
+	l.setPopulation(i, []byte(f.population))
 }
 
-// place puts place i in a population.
-func (l *vectorSet) place(i int, population []byte) {
+// setPopulation puts place i in a population.
+func (l *vectorSet) setPopulation(i int, population []byte) {
 	number, ok := l.number[string(population)]
 	if !ok {
 		number = len(l.number) + 1
@@ -104,30 +104,31 @@ func (l *vectorSet) place(i int, population []byte) {
 	l.among[i] = number
 }
 
-// read puts in place i what append wrote, unless it is of another age or there is none.
-func (l *vectorSet) read(i int, kept []byte, age uint64) bool {
+// readSummary puts in place i what append wrote, unless it is of another age or there is none.
+func (l *vectorSet) readSummary(i int, kept []byte, age uint64) bool {
 	population := rowAt + l.stride
 	if len(kept) < population || binary.LittleEndian.Uint64(kept) != age {
 		return false
 	}
-	row := l.row(i)
+	row := l.selectRow(i)
 	for k, x := range kept[rowAt:population] {
 		row[k] = int8(x)
 	}
 	l.scales[i] = math.Float32frombits(binary.LittleEndian.Uint32(kept[scaleAt:]))
 	l.counts[i] = kept[countsAt] == 1
-	l.place(i, kept[population:])
+	l.setPopulation(i, kept[population:])
 	return true
 }
 
-// compare sets in out the novelties of those in list that out names.
-func (l *vectorSet) compare(list []items.Member, window int, out map[string]float64) {
-	query, sums := make([]int16, l.stride), make([]int32, window)
+// compareSummaries sets in out the novelties of those in list that out names.
+func (l *vectorSet) compareSummaries(list []items.Member, window int, out map[string]float64) {
+	query := make([]int16, l.stride)
+	sums := make([]int32, window)
 	for i := range list {
 		if _, asked := out[list[i].ID]; !asked || l.among[i] == 0 || l.scales[i] == 0 {
 			continue
 		}
-		for k, x := range l.row(i) {
+		for k, x := range l.selectRow(i) {
 			query[k] = int16(x)
 		}
 		from := max(0, i-window)

@@ -27,7 +27,7 @@ const patience = 250 * time.Millisecond
 func (p *pacedEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
 	for some := range slices.Chunk(texts, max(1, p.percent/100)) {
-		made, err := p.embed(ctx, some)
+		made, err := p.embedInTurn(ctx, some)
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +36,7 @@ func (p *pacedEmbedder) Embed(ctx context.Context, texts []string) ([][]float32,
 	return vectors, nil
 }
 
-func (p *pacedEmbedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
+func (p *pacedEmbedder) embedInTurn(ctx context.Context, texts []string) ([][]float32, error) {
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()

@@ -21,7 +21,7 @@ type progress struct {
 // unknown is the position of a tenant that nobody has projected since the start.
 const unknown = -1
 
-func (t *progress) begin(ctx context.Context) error {
+func (t *progress) acquireRun(ctx context.Context) error {
 	select {
 	case t.run <- struct{}{}:
 		return nil
@@ -30,9 +30,9 @@ func (t *progress) begin(ctx context.Context) error {
 	}
 }
 
-func (t *progress) end() { <-t.run }
+func (t *progress) releaseRun() { <-t.run }
 
-func (p *Projector) tenant(name string) *progress {
+func (p *Projector) obtainProgress(name string) *progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t, ok := p.tenants[name]
@@ -40,7 +40,7 @@ func (p *Projector) tenant(name string) *progress {
 		t = &progress{run: make(chan struct{}, 1), position: unknown, answering: unknown, minPosition: unknown, erased: unknown, moved: make(chan struct{}), wanted: make(chan struct{}, 1)}
 		p.tenants[name] = t
 	}
-	t.touch()
+	t.noteLastUse()
 	return t
 }
 
@@ -48,7 +48,7 @@ func (p *Projector) tenant(name string) *progress {
 func (p *Projector) setPosition(t *progress, position int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t.advance(position, position)
+	t.advancePosition(position, position)
 }
 
 // setProgress is setPosition for a run over targets. A run over targets that serve no more does not
@@ -57,18 +57,19 @@ func (p *Projector) setProgress(t *progress, now *targets, position, reached int
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.targets.Load() == now {
-		t.advance(position, reached)
+		t.advancePosition(position, reached)
 	}
 }
 
-// advance is setPosition for a caller that holds the projector's lock.
-func (t *progress) advance(position, reached int64) {
+// advancePosition is setPosition for a caller that holds the projector's lock.
+func (t *progress) advancePosition(position, reached int64) {
 	if position != t.position || reached != t.answering {
-		t.position, t.answering = position, reached
+		t.position = position
+		t.answering = reached
 		close(t.moved)
 		t.moved = make(chan struct{})
 	}
 }
 
-// touch notes that a tenant is used.
-func (t *progress) touch() { t.used.Store(time.Now().UnixNano()) }
+// noteLastUse notes that a tenant is used.
+func (t *progress) noteLastUse() { t.used.Store(time.Now().UnixNano()) }

@@ -41,12 +41,12 @@ type rules struct {
 	registry  *policies.Registry // grants trust; nil: nobody has more than the default
 }
 
-// project turns entries into changes. It is a pure function of the entries, the embedding
+// projectEntries turns entries into changes. It is a pure function of the entries, the embedding
 // model, the detector of personal data and the registry, so that a rebuild gives what the live run gave.
 // Keywords, vectors and entities are those of what a reader without roles may see of an
 // item; passages says whether those of an item that is not hidden in part are embedded, too.
 // Without an embedder the vector changes have no chunks and must not be applied.
-func project(ctx context.Context, embedder model.Embedder, by rules, passages bool, entries []eventlog.Entry) (projection, error) {
+func projectEntries(ctx context.Context, embedder model.Embedder, by rules, passages bool, entries []eventlog.Entry) (projection, error) {
 	p := projection{rules: by}
 	var texts []string
 	var chunks []*vector.Chunk
@@ -55,7 +55,7 @@ func project(ctx context.Context, embedder model.Embedder, by rules, passages bo
 		if e.Erased {
 			continue
 		}
-		if err := p.add(e); err != nil {
+		if err := p.addEntry(e); err != nil {
 			return projection{}, fmt.Errorf("project position %d: %w", e.Position, err)
 		}
 	}
@@ -68,7 +68,8 @@ func project(ctx context.Context, embedder model.Embedder, by rules, passages bo
 		doc.Chunks = vector.ChunksOf(p.shown[i], text, &texts)
 		if passages && p.whole[i] {
 			for _, t := range passage.Texts(p.shown[i]) {
-				doc.Chunks, texts = append(doc.Chunks, vector.Chunk{Axis: vector.AxisPassage, Span: t.Span}), append(texts, t.Text)
+				doc.Chunks = append(doc.Chunks, vector.Chunk{Axis: vector.AxisPassage, Span: t.Span})
+				texts = append(texts, t.Text)
 			}
 		}
 		for c := range doc.Chunks {
@@ -88,7 +89,7 @@ func project(ctx context.Context, embedder model.Embedder, by rules, passages bo
 	return p, nil
 }
 
-func (p *projection) add(e *eventlog.Entry) error {
+func (p *projection) addEntry(e *eventlog.Entry) error {
 	switch e.Type {
 	case schemas.TypeMemoryRecorded:
 		return p.addRecorded(e)
@@ -98,7 +99,7 @@ func (p *projection) add(e *eventlog.Entry) error {
 			return fmt.Errorf("decode links: %w", err)
 		}
 		p.items = append(p.items, items.Change{Position: e.Position, Link: &l, At: e.RecordedAt})
-		p.supersede(e, l.From, l.Links)
+		p.markSuperseded(e, l.From, l.Links)
 		p.graph = append(p.graph, graph.Change{Position: e.Position, Link: &l})
 	case schemas.TypeMemorySuperseded:
 		var s schemas.MemorySuperseded
@@ -133,21 +134,23 @@ func (p *projection) addRecorded(e *eventlog.Entry) error {
 		p.rules.registry.Grant(e.Tenant, rec.Author, &rec.MemoryItem)
 	}
 	rec.Facets = rec.MemoryItem.Facets()
-	a, ok := p.analyse(e.Tenant, &rec)
+	a, ok := p.analyseItem(e.Tenant, &rec)
 	if !ok {
 		p.unanalysed = append(p.unanalysed, e.Position)
 	}
-	shown, text := a.shown, a.text
+	shown := a.shown
+	text := a.text
 	rec.Terms = a.terms
 	p.items = append(p.items, items.Change{Position: e.Position, Put: &rec, At: e.RecordedAt})
-	p.supersede(e, rec.ID, rec.Links)
+	p.markSuperseded(e, rec.ID, rec.Links)
 	facets := isolation.Indexed(&rec, shown)
 	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Put: &keyword.Doc{
 		ID: rec.ID, Position: e.Position, Text: text, Facets: facets}})
 	p.addPrivate(&rec, facets.Labels, a.private)
 	p.vector = append(p.vector, vector.Change{Position: e.Position, Put: &vector.Doc{
 		ID: rec.ID, Position: e.Position, Facets: facets}})
-	p.shown, p.whole = append(p.shown, shown), append(p.whole, shown == &rec)
+	p.shown = append(p.shown, shown)
+	p.whole = append(p.whole, shown == &rec)
 	p.graph = append(p.graph, graph.Change{Position: e.Position, Put: &graph.Node{
 		ID: rec.ID, Position: e.Position, Facets: facets, Links: rec.Links, Entities: a.entities}})
 	return nil
@@ -162,17 +165,18 @@ type analysis struct {
 	entities []string
 }
 
-// analyse reads an item. Where ok is false it could not, and nothing of it is to be found.
-func (p *projection) analyse(tenant string, rec *schemas.Record) (a analysis, ok bool) {
+// analyseItem reads an item. Where ok is false it could not, and nothing of it is to be found.
+func (p *projection) analyseItem(tenant string, rec *schemas.Record) (a analysis, ok bool) {
 	shown, public := isolation.Analyse(tenant, p.rules.sanitizer, rec)
-	if a, ok = read(rec, shown); !ok {
+	a, ok = analyseTexts(rec, shown)
+	if !ok {
 		return analysis{shown: isolation.Hidden(rec)}, false
 	}
 	return a, public
 }
 
-// read analyses the texts of an item, of which shown is the public part. ok is false when that fails.
-func read(rec, shown *schemas.Record) (a analysis, ok bool) {
+// analyseTexts analyses the texts of an item, of which shown is the public part. ok is false when that fails.
+func analyseTexts(rec, shown *schemas.Record) (a analysis, ok bool) {
 	defer func() { ok = recover() == nil }()
 	a = analysis{shown: shown, text: schemas.SearchText(&shown.MemoryItem)}
 	a.terms = language.CountTerms(a.text)
@@ -198,8 +202,8 @@ func (p *projection) addPrivate(rec *schemas.Record, labels []string, whole stri
 	p.private = append(p.private, c)
 }
 
-// supersede marks what the links of an item replace.
-func (p *projection) supersede(e *eventlog.Entry, by string, links []schemas.Link) {
+// markSuperseded marks what the links of an item replace.
+func (p *projection) markSuperseded(e *eventlog.Entry, by string, links []schemas.Link) {
 	for _, l := range links {
 		if l.Rel == schemas.RelSupersedes {
 			p.items = append(p.items, items.Change{Position: e.Position, At: e.RecordedAt, Superseded: &schemas.MemorySuperseded{Item: l.To, By: by}})
@@ -231,7 +235,8 @@ func (p *projection) addErased(e *eventlog.Entry) error {
 	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Remove: er.Items})
 	p.private = append(p.private, keyword.Change{Position: e.Position, Remove: er.Items})
 	p.vector = append(p.vector, vector.Change{Position: e.Position, Remove: er.Items})
-	p.shown, p.whole = append(p.shown, nil), append(p.whole, false)
+	p.shown = append(p.shown, nil)
+	p.whole = append(p.whole, false)
 	p.graph = append(p.graph, graph.Change{Position: e.Position, Remove: er.Items})
 	return nil
 }

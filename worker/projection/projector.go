@@ -106,7 +106,7 @@ func New(cfg Config) *Projector {
 	return p
 }
 
-func (p *Projector) rules() rules { return rules{p.cfg.Sanitizer, p.cfg.Registry} }
+func (p *Projector) makeRules() rules { return rules{p.cfg.Sanitizer, p.cfg.Registry} }
 
 // Metrics returns the metrics that the projector counts in, for the rest of the worker.
 func (p *Projector) Metrics() *metrics.Metrics { return p.cfg.Metrics }
@@ -115,17 +115,17 @@ func (p *Projector) Metrics() *metrics.Metrics { return p.cfg.Metrics }
 func (p *Projector) Health() *follow.Health { return &p.health }
 
 // Busy reports whether requests search at the moment.
-func (p *Projector) Busy() bool { return p.requests.busy() }
+func (p *Projector) Busy() bool { return p.requests.hasRunningWork() }
 
 // LatelyBusy reports whether requests search or did a moment ago.
-func (p *Projector) LatelyBusy() bool { return p.requests.lately() }
+func (p *Projector) LatelyBusy() bool { return p.requests.isLatelyBusy() }
 
 // Calm reports whether nobody searches and no entries are applied, and none were a moment ago.
-func (p *Projector) Calm() bool { return !p.requests.lately() && !p.applying.lately() }
+func (p *Projector) Calm() bool { return !p.requests.isLatelyBusy() && !p.applying.isLatelyBusy() }
 
 // Drain waits until the requests that have entered have left, or ctx is done. Others may enter
 // meanwhile.
-func (p *Projector) Drain(ctx context.Context) error { return p.requests.drain(ctx) }
+func (p *Projector) Drain(ctx context.Context) error { return p.requests.drainWork(ctx) }
 
 // SwitchIndex makes the projector feed another vector index by another model from now on. A
 // run that is under way ends with the old ones.
@@ -135,7 +135,7 @@ func (p *Projector) SwitchIndex(index vector.Index, embedder model.Embedder) {
 	defer p.mu.Unlock()
 	for name, t := range p.tenants {
 		p.markStale(name, t)
-		t.advance(unknown, unknown)
+		t.advancePosition(unknown, unknown)
 	}
 }
 
@@ -157,13 +157,14 @@ func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) er
 	if err := s.Check(); err != nil {
 		return err
 	}
-	t := p.tenant(s.Tenant())
+	t := p.obtainProgress(s.Tenant())
 	began := time.Now()
 	look := time.NewTicker(askAgain)
 	defer look.Stop()
 	for {
 		p.mu.Lock()
-		at, moved := t.position, t.moved
+		at := t.position
+		moved := t.moved
 		p.mu.Unlock()
 		if at >= position && at != unknown {
 			return p.awaitShared(ctx, s, position)
@@ -174,18 +175,18 @@ func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) er
 			}
 			continue
 		}
-		if err := p.await(ctx, s.Tenant(), moved, look.C, began); err != nil {
+		if err := p.awaitProgress(ctx, s.Tenant(), moved, look.C, began); err != nil {
 			return err
 		}
 	}
 }
 
-// await blocks until moved is closed. Neither the next step nor the log is left to come later
+// awaitProgress blocks until moved is closed. Neither the next step nor the log is left to come later
 // than somebody waits for it. When look fires and an index fails again and again it returns an
 // error; a nil look never does.
-func (p *Projector) await(ctx context.Context, tenant string, moved <-chan struct{}, look <-chan time.Time, since time.Time) error {
+func (p *Projector) awaitProgress(ctx context.Context, tenant string, moved <-chan struct{}, look <-chan time.Time, since time.Time) error {
 	select {
-	case p.tenant(tenant).wanted <- struct{}{}:
+	case p.obtainProgress(tenant).wanted <- struct{}{}:
 	default:
 	}
 	const patience = 10 * time.Millisecond
@@ -200,16 +201,16 @@ func (p *Projector) await(ctx context.Context, tenant string, moved <-chan struc
 		case <-hurry.C:
 			p.cfg.Log.NotifyGrowth(tenant)
 		case <-look:
-			if err := p.fails(tenant, since); err != nil {
+			if err := p.checkFailing(tenant, since); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// fails says that a tenant's indexes take nothing at present, because that fails again and again,
+// checkFailing says that a tenant's indexes take nothing at present, because that fails again and again,
 // to a caller that has waited since a moment; nil when it does not.
-func (p *Projector) fails(tenant string, since time.Time) error {
+func (p *Projector) checkFailing(tenant string, since time.Time) error {
 	if !p.health.Fails(follow.OfTenant(projecting, tenant), since) {
 		return nil
 	}
@@ -231,8 +232,8 @@ func (p *Projector) Rebuild(ctx context.Context, s scope.Scope, report eventlog.
 	if err := s.Check(); err != nil {
 		return err
 	}
-	t := p.tenant(s.Tenant())
-	err := p.reset(ctx, s, t)
+	t := p.obtainProgress(s.Tenant())
+	err := p.resetTenant(ctx, s, t)
 	if err == nil {
 		err = p.catchUp(ctx, s.Tenant(), report)
 	}
@@ -242,19 +243,19 @@ func (p *Projector) Rebuild(ctx context.Context, s scope.Scope, report eventlog.
 	return err
 }
 
-func (p *Projector) reset(ctx context.Context, s scope.Scope, t *progress) error {
-	if err := t.begin(ctx); err != nil {
+func (p *Projector) resetTenant(ctx context.Context, s scope.Scope, t *progress) error {
+	if err := t.acquireRun(ctx); err != nil {
 		return err
 	}
-	defer t.end()
+	defer t.releaseRun()
 	p.mu.Lock()
 	p.markStale(s.Tenant(), t)
-	t.advance(0, 0)
+	t.advancePosition(0, 0)
 	p.mu.Unlock()
 	if err := p.Drain(ctx); err != nil {
 		return err
 	}
-	return p.targets.Load().reset(ctx, s, p.cfg.Share.OwnsTenant(s.Tenant()))
+	return p.targets.Load().resetTargets(ctx, s, p.cfg.Share.OwnsTenant(s.Tenant()))
 }
 
 // Position returns how far all of the tenant's indexes have come; 0 before the first run.
@@ -294,7 +295,7 @@ const projecting = "project"
 // Run follows the log until ctx is done.
 func (p *Projector) Run(ctx context.Context) error {
 	retry := follow.Retry{Health: &p.health}
-	pace := follow.Pacing{Busy: p.LatelyBusy, Beside: projectEvery, Wanted: func(tenant string) <-chan struct{} { return p.tenant(tenant).wanted }}
+	pace := follow.Pacing{Busy: p.LatelyBusy, Beside: projectEvery, Wanted: func(tenant string) <-chan struct{} { return p.obtainProgress(tenant).wanted }}
 	return follow.Run(ctx, p.cfg.Log, retry, p.cfg.Logger, projecting, pace, func(ctx context.Context, tenant string) error {
 		if err := p.catchUp(ctx, tenant, nil); err != nil {
 			return err
@@ -310,13 +311,14 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 	if err != nil {
 		return err
 	}
-	t := p.tenant(tenant)
-	if err := t.begin(ctx); err != nil {
+	t := p.obtainProgress(tenant)
+	if err := t.acquireRun(ctx); err != nil {
 		return err
 	}
-	defer t.end()
-	now, owned := p.targets.Load(), p.cfg.Share.OwnsTenant(tenant)
-	run := now.steps(ctx, s, owned, p.Position(tenant))
+	defer t.releaseRun()
+	now := p.targets.Load()
+	owned := p.cfg.Share.OwnsTenant(tenant)
+	run := now.collectSteps(ctx, s, owned, p.Position(tenant))
 	var head eventlog.Head
 	defer func() {
 		if err == nil {
@@ -327,17 +329,17 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		if head, err = p.cfg.Log.Head(ctx, s); err != nil {
 			return err
 		}
-		if ahead := run.max(); ahead > head.Size {
+		if ahead := run.findGreatestPosition(); ahead > head.Size {
 			return fmt.Errorf("project tenant %q: an index is at position %d, beyond the log's end %d; run rebuild: %w", tenant, ahead, head.Size, follow.ErrAhead)
 		}
-		p.setProgress(t, now, min(run.min(), head.Size), min(run.answering(), head.Size))
-		p.cfg.Metrics.Projected(tenant, run.positions(), head.Size)
+		p.setProgress(t, now, min(run.findLeastPosition(), head.Size), min(run.findLeastAnswering(), head.Size))
+		p.cfg.Metrics.Projected(tenant, run.listPositions(), head.Size)
 		if report != nil {
-			report(min(run.min(), head.Size), head.Size)
+			report(min(run.findLeastPosition(), head.Size), head.Size)
 		}
-		from, working := run.from()
+		from, working := run.findLeastWorking()
 		if !working || from >= head.Size {
-			return run.failures()
+			return run.joinFailures()
 		}
 		entries, err := p.cfg.Log.Read(ctx, s, from, p.cfg.BatchSize)
 		if err != nil {
@@ -346,38 +348,40 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		if len(entries) == 0 {
 			return fmt.Errorf("read log of tenant %q after position %d: no entries before the head: %w", tenant, from, eventlog.ErrCorrupt)
 		}
-		if err := p.apply(ctx, s, now.embedder, run, entries); err != nil {
+		if err := p.applyEntries(ctx, s, now.embedder, run, entries); err != nil {
 			return err
 		}
 	}
 }
 
-// apply projects the entries and brings every target that works and is behind to the last one.
-func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder model.Embedder, run steps, entries []eventlog.Entry) error {
-	defer p.applying.enter()()
+// applyEntries projects the entries and brings every target that works and is behind to the last one.
+func (p *Projector) applyEntries(ctx context.Context, s scope.Scope, embedder model.Embedder, run steps, entries []eventlog.Entry) error {
+	defer p.applying.enterWork()()
 	if err := erasure.RestoreSupersessions(ctx, p.cfg.Log, s, entries); err != nil {
 		return err
 	}
 	upTo := entries[len(entries)-1].Position
-	items, vectors := &run[itemsTarget], &run[vectorTarget]
+	items := &run[itemsTarget]
+	vectors := &run[vectorTarget]
 	scored := p.novelty != nil && items.at < upTo && items.err == nil
 	if (vectors.at >= upTo || vectors.err != nil) && !scored || errors.Is(vectors.err, ErrEmbed) {
 		embedder = nil
 	}
-	changes, err := project(ctx, embedder, p.rules(), false, entries)
+	changes, err := projectEntries(ctx, embedder, p.makeRules(), false, entries)
 	if errors.Is(err, ErrEmbed) && ctx.Err() == nil { // the others need not wait for the model
-		vectors.err, embedder = err, nil
-		changes, err = project(ctx, nil, p.rules(), false, entries)
+		vectors.err = err
+		embedder = nil
+		changes, err = projectEntries(ctx, nil, p.makeRules(), false, entries)
 	}
 	if err != nil {
 		return err
 	}
-	if err := p.assess(ctx, s, embedder, &changes, items, vectors, upTo); err != nil {
+	if err := p.assessNovelty(ctx, s, embedder, &changes, items, vectors, upTo); err != nil {
 		return err
 	}
 	p.noteUnanalysed(s.Tenant(), &changes, items.at)
 	p.cfg.Failpoint("project.before_apply")
-	run.apply(ctx, s, &changes, upTo, func() { p.cfg.Failpoint("project.store_applied") })
+	run.applyChanges(ctx, s, &changes, upTo, func() { p.cfg.Failpoint("project.store_applied") })
 	p.cfg.Failpoint("project.after_apply")
 	return nil
 }

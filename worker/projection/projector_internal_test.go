@@ -11,15 +11,15 @@ func TestAwaitHurriesTheNextStep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &Projector{tenants: map[string]*progress{}}
-		moved, done := p.tenant("acme").moved, make(chan error, 2)
+		moved, done := p.obtainProgress("acme").moved, make(chan error, 2)
 		for range 2 {
-			go func() { done <- p.await(t.Context(), "acme", moved, nil, time.Time{}) }()
+			go func() { done <- p.awaitProgress(t.Context(), "acme", moved, nil, time.Time{}) }()
 		}
 		synctest.Wait()
-		if n := len(p.tenant("acme").wanted); n != 1 {
+		if n := len(p.obtainProgress("acme").wanted); n != 1 {
 			t.Errorf("%d calls to hurry, want 1", n)
 		}
-		if n := len(p.tenant("globex").wanted); n != 0 {
+		if n := len(p.obtainProgress("globex").wanted); n != 0 {
 			t.Errorf("%d calls to hurry for another tenant", n)
 		}
 		close(moved)

@@ -26,7 +26,7 @@ func (p *Projector) markStale(name string, t *progress) {
 func (p *Projector) isReady(tenant string) bool {
 	t, ok := p.ready.Load(tenant)
 	if ok {
-		t.(*progress).touch()
+		t.(*progress).noteLastUse()
 	}
 	return ok
 }
@@ -37,10 +37,10 @@ func (p *Projector) Recheck(ctx context.Context, s scope.Scope) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	t := p.tenant(s.Tenant())
+	t := p.obtainProgress(s.Tenant())
 	p.mu.Lock()
 	p.markStale(s.Tenant(), t)
-	t.advance(unknown, unknown)
+	t.advancePosition(unknown, unknown)
 	p.mu.Unlock()
 	return p.catchUp(ctx, s.Tenant(), nil)
 }
@@ -56,15 +56,15 @@ func (p *Projector) awaitReady(ctx context.Context, s scope.Scope) (final bool, 
 	if err != nil || floor == 0 {
 		return false, err
 	}
-	t := p.tenant(s.Tenant())
+	t := p.obtainProgress(s.Tenant())
 	for {
-		at, reached, moved := p.look(t)
+		at, reached, moved := p.readProgress(t)
 		if reached != unknown && reached >= floor {
 			return p.confirmReady(ctx, s, t, floor)
 		}
 		if at == unknown {
 			err := p.catchUp(ctx, s.Tenant(), nil)
-			if now, _, _ := p.look(t); now != unknown {
+			if now, _, _ := p.readProgress(t); now != unknown {
 				continue // how far it came says more than why it came no further
 			}
 			if err != nil {
@@ -72,13 +72,13 @@ func (p *Projector) awaitReady(ctx context.Context, s scope.Scope) (final bool, 
 			}
 			continue
 		}
-		if err := p.await(ctx, s.Tenant(), moved, nil, time.Time{}); err != nil {
+		if err := p.awaitProgress(ctx, s.Tenant(), moved, nil, time.Time{}); err != nil {
 			return false, err
 		}
 	}
 }
 
-func (p *Projector) look(t *progress) (at, reached int64, moved <-chan struct{}) {
+func (p *Projector) readProgress(t *progress) (at, reached int64, moved <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return t.position, t.answering, t.moved
@@ -91,7 +91,7 @@ func (p *Projector) minPosition(ctx context.Context, s scope.Scope) (int64, erro
 	if err != nil || head.Size == 0 {
 		return 0, err
 	}
-	t := p.tenant(s.Tenant())
+	t := p.obtainProgress(s.Tenant())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t.minPosition == unknown {
@@ -122,7 +122,7 @@ func (p *Projector) confirmReady(ctx context.Context, s scope.Scope, t *progress
 // the error is a *schemas.Error that says how far they are.
 func (p *Projector) Enter(ctx context.Context, s scope.Scope) (leave func(), err error) {
 	if p.isReady(s.Tenant()) {
-		leave = p.requests.enter()
+		leave = p.requests.enterWork()
 		if p.isReady(s.Tenant()) {
 			return leave, nil
 		}
@@ -139,7 +139,7 @@ func (p *Projector) Enter(ctx context.Context, s scope.Scope) (leave func(), err
 		if err != nil {
 			return nil, p.notReady(limited, s, err)
 		}
-		leave = p.requests.enter()
+		leave = p.requests.enterWork()
 		if !final || p.isReady(s.Tenant()) {
 			return leave, nil
 		}
@@ -153,9 +153,10 @@ func (p *Projector) notReady(ctx context.Context, s scope.Scope, err error) erro
 	if !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return err
 	}
-	t := p.tenant(s.Tenant())
+	t := p.obtainProgress(s.Tenant())
 	p.mu.Lock()
-	reached, floor := max(0, t.answering), t.minPosition
+	reached := max(0, t.answering)
+	floor := t.minPosition
 	p.mu.Unlock()
 	e := &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: fmt.Sprintf("the indexes are at position %d of %d, and what was acknowledged before the start or the rebuild is not all in them: ask again", reached, floor)}
 	if reached >= floor {

@@ -110,13 +110,13 @@ func (h *Reindexer) Follow(ctx context.Context) error {
 	pace := follow.Pacing{Busy: func() bool { return false }, Again: h.again}
 	return follow.Run(ctx, h.cfg.Log, follow.Retry{}, h.cfg.Logger, "embed anew", pace, func(ctx context.Context, tenant string) error {
 		if !h.cfg.Owns(tenant) {
-			return h.look(ctx, tenant)
+			return h.measureProgress(ctx, tenant)
 		}
 		s, err := scope.System(tenant)
 		if err != nil {
 			return err
 		}
-		more, err := h.step(ctx, s)
+		more, err := h.takeStep(ctx, s)
 		if more && err == nil {
 			h.cfg.Log.NotifyGrowth(tenant)
 		}
@@ -162,13 +162,13 @@ func (h *Reindexer) LookAgain() {
 	}
 }
 
-// look notes how far a tenant is.
-func (h *Reindexer) look(ctx context.Context, tenant string) error {
+// measureProgress notes how far a tenant is.
+func (h *Reindexer) measureProgress(ctx context.Context, tenant string) error {
 	s, err := scope.System(tenant)
 	if err != nil {
 		return err
 	}
-	at, err := h.checkpoint(ctx, s)
+	at, err := h.readCheckpoint(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -176,11 +176,11 @@ func (h *Reindexer) look(ctx context.Context, tenant string) error {
 	if err != nil {
 		return err
 	}
-	h.note(tenant, min(at, head.Size), head.Size)
+	h.noteProgress(tenant, min(at, head.Size), head.Size)
 	return nil
 }
 
-func (h *Reindexer) checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
+func (h *Reindexer) readCheckpoint(ctx context.Context, s scope.Scope) (int64, error) {
 	at, err := h.cfg.Index.Checkpoint(ctx, s)
 	if err != nil {
 		return 0, fmt.Errorf("read checkpoint of the new vectors: %w", err)
@@ -191,7 +191,7 @@ func (h *Reindexer) checkpoint(ctx context.Context, s scope.Scope) (int64, error
 // Await waits until the index has a tenant's log up to a position, or ctx is done.
 func (h *Reindexer) Await(ctx context.Context, s scope.Scope, position int64) error {
 	for {
-		at, err := h.checkpoint(ctx, s)
+		at, err := h.readCheckpoint(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (h *Reindexer) Fill(ctx context.Context, s scope.Scope, report eventlog.Pro
 	}
 	for more := true; more; {
 		var err error
-		if more, err = h.step(ctx, s); err != nil {
+		if more, err = h.takeStep(ctx, s); err != nil {
 			return err
 		}
 		report(h.Progress())
@@ -257,7 +257,7 @@ func (h *Reindexer) Fill(ctx context.Context, s scope.Scope, report eventlog.Pro
 // catchUp brings a tenant to its log's end and reports whether it had been behind.
 func (h *Reindexer) catchUp(ctx context.Context, s scope.Scope) (moved bool, err error) {
 	for {
-		more, err := h.step(ctx, s)
+		more, err := h.takeStep(ctx, s)
 		if err != nil || !more {
 			return moved, err
 		}
@@ -271,9 +271,9 @@ func (h *Reindexer) catchUp(ctx context.Context, s scope.Scope) (moved bool, err
 	}
 }
 
-// step applies one batch of a tenant, unless Forget wants to go first.
-func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err error) {
-	turn := h.turn(s.Tenant())
+// takeStep applies one batch of a tenant, unless Forget wants to go first.
+func (h *Reindexer) takeStep(ctx context.Context, s scope.Scope) (more bool, err error) {
+	turn := h.obtainTurn(s.Tenant())
 	turn.Lock()
 	defer turn.Unlock()
 	interruptible, cancel := context.WithCancel(ctx)
@@ -285,7 +285,7 @@ func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err err
 	if wanted {
 		return true, nil
 	}
-	more, err = h.advance(ctx, interruptible, s, turn.batch)
+	more, err = h.applyNextBatch(ctx, interruptible, s, turn.batch)
 	if interrupted := interruptible.Err() != nil && ctx.Err() == nil; err != nil && interrupted || errors.Is(err, errOvertaken) {
 		turn.batch = max(1, turn.batch/2) // so that one ends between two interruptions
 		return true, nil
@@ -294,7 +294,7 @@ func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err err
 	return more, err
 }
 
-func (h *Reindexer) turn(tenant string) *turn {
+func (h *Reindexer) obtainTurn(tenant string) *turn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.turns[tenant] == nil {
@@ -316,10 +316,10 @@ func erasedOf(entries []eventlog.Entry) (n int) {
 	return n
 }
 
-// advance applies at most batch entries; false when the index was at the log's end. Embedding is interruptible; what a
+// applyNextBatch applies at most batch entries; false when the index was at the log's end. Embedding is interruptible; what a
 // server was asked to write is waited for. The caller has the tenant's turn.
-func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope, batch int) (more bool, err error) {
-	at, err := h.checkpoint(ctx, s)
+func (h *Reindexer) applyNextBatch(ctx, interruptible context.Context, s scope.Scope, batch int) (more bool, err error) {
+	at, err := h.readCheckpoint(ctx, s)
 	if err != nil {
 		return false, err
 	}
@@ -327,7 +327,7 @@ func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope, b
 	if err != nil {
 		return false, err
 	}
-	h.note(s.Tenant(), min(at, head.Size), head.Size)
+	h.noteProgress(s.Tenant(), min(at, head.Size), head.Size)
 	switch {
 	case at > head.Size:
 		return true, h.cfg.Index.Reset(ctx, s) // it is of another log, or of an older copy
@@ -347,11 +347,11 @@ func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope, b
 	if err := erasure.RestoreSupersessions(ctx, h.cfg.Log, s, entries); err != nil {
 		return false, err
 	}
-	changes, err := project(interruptible, h.paced, rules{h.cfg.Sanitizer, h.cfg.Registry}, h.cfg.Passages, entries)
+	changes, err := projectEntries(interruptible, h.paced, rules{h.cfg.Sanitizer, h.cfg.Registry}, h.cfg.Passages, entries)
 	if err != nil {
 		return false, err
 	}
-	switch now, err := h.checkpoint(ctx, s); {
+	switch now, err := h.readCheckpoint(ctx, s); {
 	case err != nil:
 		return false, err
 	case now != at || interruptible.Err() != nil || !h.cfg.Owns(s.Tenant()):
@@ -367,14 +367,15 @@ func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope, b
 	if err := h.cfg.Index.Apply(ctx, s, changes.vector, upTo); err != nil {
 		return false, fmt.Errorf("apply to the new vectors up to %d: %w", upTo, err)
 	}
-	h.note(s.Tenant(), upTo, head.Size)
+	h.noteProgress(s.Tenant(), upTo, head.Size)
 	return true, nil
 }
 
-func (h *Reindexer) note(tenant string, done, head int64) {
+func (h *Reindexer) noteProgress(tenant string, done, head int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.done[tenant], h.heads[tenant] = done, head
+	h.done[tenant] = done
+	h.heads[tenant] = head
 }
 
 // Progress returns how many log entries are done, and of how many, in the tenants that
@@ -383,7 +384,8 @@ func (h *Reindexer) Progress() (done, total int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for tenant, head := range h.heads {
-		done, total = done+h.done[tenant], total+head
+		done = done + h.done[tenant]
+		total = total + head
 	}
 	return done, total
 }
@@ -391,8 +393,8 @@ func (h *Reindexer) Progress() (done, total int64) {
 // Forget leaves nothing of what a tenant's log has erased in the new vectors, however far
 // they are. The caller then scrubs the index.
 func (h *Reindexer) Forget(ctx context.Context, s scope.Scope) error {
-	defer h.interrupt(s.Tenant())()
-	at, err := h.checkpoint(ctx, s)
+	defer h.interruptStep(s.Tenant())()
+	at, err := h.readCheckpoint(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -404,10 +406,10 @@ func (h *Reindexer) Forget(ctx context.Context, s scope.Scope) error {
 	return h.cfg.Index.Remove(ctx, s, gone, at) // what comes after is of the log without them, or remembered anew
 }
 
-// interrupt ends a tenant's step, which may wait for the model, and keeps the next one from beginning until resume
+// interruptStep ends a tenant's step, which may wait for the model, and keeps the next one from beginning until resume
 // is called.
-func (h *Reindexer) interrupt(tenant string) (resume func()) {
-	turn := h.turn(tenant)
+func (h *Reindexer) interruptStep(tenant string) (resume func()) {
+	turn := h.obtainTurn(tenant)
 	h.mu.Lock()
 	turn.wanted++
 	if turn.cancel != nil {
@@ -424,14 +426,14 @@ func (h *Reindexer) interrupt(tenant string) (resume func()) {
 }
 
 // Interrupt ends a tenant's step, which may have read what is erased meanwhile. The next one begins anew.
-func (h *Reindexer) Interrupt(tenant string) { h.interrupt(tenant)() }
+func (h *Reindexer) Interrupt(tenant string) { h.interruptStep(tenant)() }
 
 // Reset empties the index of a tenant, which Follow then fills again.
 func (h *Reindexer) Reset(ctx context.Context, s scope.Scope) error {
 	defer h.LookAgain()
-	defer h.interrupt(s.Tenant())()
+	defer h.interruptStep(s.Tenant())()
 	if err := h.cfg.Index.Reset(ctx, s); err != nil {
 		return err
 	}
-	return h.look(ctx, s.Tenant())
+	return h.measureProgress(ctx, s.Tenant())
 }

@@ -95,9 +95,9 @@ type steps []step
 // errAway says that a store did not say how far it is.
 var errAway = errors.New("read checkpoint")
 
-// steps asks the targets for their checkpoints. One that does not answer has failed, and
+// collectSteps asks the targets for their checkpoints. One that does not answer has failed, and
 // counts as where all of them were known to be. Targets that another worker feeds are not asked.
-func (t *targets) steps(ctx context.Context, s scope.Scope, owned bool, known int64) steps {
+func (t *targets) collectSteps(ctx context.Context, s scope.Scope, owned bool, known int64) steps {
 	run := make(steps, len(t.list))
 	for i := range t.list {
 		one := &run[i]
@@ -106,15 +106,16 @@ func (t *targets) steps(ctx context.Context, s scope.Scope, owned bool, known in
 			one.at = ownedElsewhere
 			continue
 		}
-		if one.at, one.err = one.checkpoint(ctx, s); one.err != nil {
+		one.at, one.err = one.checkpoint(ctx, s)
+		if one.err != nil {
 			one.at, one.err = known, fmt.Errorf("%w of %s: %w", errAway, one.name, one.err)
 		}
 	}
 	return run
 }
 
-// reset empties the targets that this worker feeds.
-func (t *targets) reset(ctx context.Context, s scope.Scope, owned bool) error {
+// resetTargets empties the targets that this worker feeds.
+func (t *targets) resetTargets(ctx context.Context, s scope.Scope, owned bool) error {
 	for i := range t.list {
 		if one := &t.list[i]; owned || !one.shared {
 			if err := one.reset(ctx, s); err != nil {
@@ -125,8 +126,8 @@ func (t *targets) reset(ctx context.Context, s scope.Scope, owned bool) error {
 	return nil
 }
 
-// min returns the least position.
-func (run steps) min() int64 {
+// findLeastPosition returns the least position.
+func (run steps) findLeastPosition() int64 {
 	least := int64(ownedElsewhere)
 	for i := range run {
 		least = min(least, run[i].at)
@@ -134,8 +135,8 @@ func (run steps) min() int64 {
 	return least
 }
 
-// max returns the greatest position of the targets that this worker feeds.
-func (run steps) max() int64 {
+// findGreatestPosition returns the greatest position of the targets that this worker feeds.
+func (run steps) findGreatestPosition() int64 {
 	most := int64(0)
 	for i := range run {
 		if run[i].at != ownedElsewhere {
@@ -145,8 +146,8 @@ func (run steps) max() int64 {
 	return most
 }
 
-// positions returns how far each index is.
-func (run steps) positions() []metrics.Position {
+// listPositions returns how far each index is.
+func (run steps) listPositions() []metrics.Position {
 	list := make([]metrics.Position, len(run))
 	for i := range run {
 		list[i] = metrics.Position{Index: run[i].name, At: run[i].at}
@@ -154,20 +155,22 @@ func (run steps) positions() []metrics.Position {
 	return list
 }
 
-// from returns the least position of the targets that work; false when none does.
-func (run steps) from() (int64, bool) {
-	from, working := int64(0), false
+// findLeastWorking returns the least position of the targets that work; false when none does.
+func (run steps) findLeastWorking() (int64, bool) {
+	from := int64(0)
+	working := false
 	for i := range run {
 		if one := &run[i]; one.err == nil && (!working || one.at < from) {
-			from, working = one.at, true
+			from = one.at
+			working = true
 		}
 	}
 	return from, working
 }
 
-// answering returns the least position but for targets that do not answer: a search says of
+// findLeastAnswering returns the least position but for targets that do not answer: a search says of
 // those that they were left out.
-func (run steps) answering() int64 {
+func (run steps) findLeastAnswering() int64 {
 	least := int64(ownedElsewhere)
 	for i := range run {
 		if one := &run[i]; one.required || !errors.Is(one.err, errAway) && !errors.Is(one.err, ErrEmbed) {
@@ -177,8 +180,8 @@ func (run steps) answering() int64 {
 	return least
 }
 
-// failures joins the errors of the targets.
-func (run steps) failures() error {
+// joinFailures joins the errors of the targets.
+func (run steps) joinFailures() error {
 	var failed []error
 	for i := range run {
 		failed = append(failed, run[i].err)
@@ -186,8 +189,8 @@ func (run steps) failures() error {
 	return errors.Join(failed...)
 }
 
-// apply brings every target that works and is behind to upTo, side by side.
-func (run steps) apply(ctx context.Context, s scope.Scope, changes *projection, upTo int64, applied func()) {
+// applyChanges brings every target that works and is behind to upTo, side by side.
+func (run steps) applyChanges(ctx context.Context, s scope.Scope, changes *projection, upTo int64, applied func()) {
 	var wg sync.WaitGroup
 	for i := range run {
 		one := &run[i]

@@ -41,11 +41,11 @@ const mostCounted = 256 << 10
 // countSome counts some items, and has them learnt, while no change is applied: what is
 // erased next is then forgotten by whoever has learnt it.
 func (p *Projector) countSome(ctx context.Context, s scope.Scope, most int) (int, error) {
-	t := p.tenant(s.Tenant())
-	if err := t.begin(ctx); err != nil {
+	t := p.obtainProgress(s.Tenant())
+	if err := t.acquireRun(ctx); err != nil {
 		return 0, err
 	}
-	defer t.end()
+	defer t.releaseRun()
 	bytes := 0
 	records, err := p.cfg.Stores.Tokens.CountTokens(ctx, s, most, func(r *schemas.Record) int {
 		if bytes > mostCounted {

@@ -31,8 +31,9 @@ type Heads struct {
 func (h *Heads) Run(ctx context.Context) error {
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx)) // what grows at the end is signed, too
 	defer stop()
-	grown, own := h.Log.Watch(watch), h.Log.WatchOwn(watch)
-	due, err := h.all(ctx)
+	grown := h.Log.Watch(watch)
+	own := h.Log.WatchOwn(watch)
+	due, err := h.listTenants(ctx)
 	if err != nil && ctx.Err() == nil {
 		h.Logger.WarnContext(ctx, "list logs to sign", "error", err)
 	}
@@ -51,25 +52,26 @@ func (h *Heads) Run(ctx context.Context) error {
 			}
 			due[tenant] = struct{}{}
 		case <-ctx.Done():
-			drain(due, grown, own)
+			drainFeeds(due, grown, own)
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), headEvery)
 			defer cancel()
-			h.sign(last, due)
+			h.signHeads(last, due)
 			return nil
 		case <-tick.C:
-			h.sign(ctx, due)
+			h.signHeads(ctx, due)
 		}
 	}
 }
 
-// drain takes what the feeds have at the moment.
-func drain(due map[string]struct{}, feeds ...<-chan string) {
+// drainFeeds takes what the feeds have at the moment.
+func drainFeeds(due map[string]struct{}, feeds ...<-chan string) {
 	const silence = 20 * time.Millisecond
 	for _, feed := range feeds {
 		for more := true; more; {
 			select {
 			case tenant, ok := <-feed:
-				if more = ok; ok {
+				more = ok
+				if ok {
 					due[tenant] = struct{}{}
 				}
 			case <-time.After(silence):
@@ -79,8 +81,8 @@ func drain(due map[string]struct{}, feeds ...<-chan string) {
 	}
 }
 
-// all are the tenants that have a log: while nobody watched, any may have grown.
-func (h *Heads) all(ctx context.Context) (map[string]struct{}, error) {
+// listTenants are the tenants that have a log: while nobody watched, any may have grown.
+func (h *Heads) listTenants(ctx context.Context) (map[string]struct{}, error) {
 	due := map[string]struct{}{}
 	tenants, err := h.Log.Tenants(ctx)
 	for _, tenant := range tenants {
@@ -89,8 +91,8 @@ func (h *Heads) all(ctx context.Context) (map[string]struct{}, error) {
 	return due, err
 }
 
-// sign signs the heads that are due and takes them off the list, but for those that fail.
-func (h *Heads) sign(ctx context.Context, due map[string]struct{}) {
+// signHeads signs the heads that are due and takes them off the list, but for those that fail.
+func (h *Heads) signHeads(ctx context.Context, due map[string]struct{}) {
 	for tenant := range due {
 		if ctx.Err() != nil {
 			return

@@ -40,7 +40,7 @@ func TestLook(t *testing.T) {
 		ledger, moved, ended := &numbered{}, make(chan struct{}), make(chan struct{})
 		relay := New(Config{Ledger: ledger})
 		go func() {
-			relay.look(ctx, moved)
+			relay.watchLedger(ctx, moved)
 			close(ended)
 		}()
 		looks := func() bool {

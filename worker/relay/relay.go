@@ -63,14 +63,14 @@ func (r *Relay) Run(ctx context.Context, retry follow.Retry) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	moved := make(chan struct{})
-	wait.Go(func() { r.look(ctx, moved) })
+	wait.Go(func() { r.watchLedger(ctx, moved) })
 	pace := follow.Pacing{Busy: r.Busy, Every: relayEvery, Again: moved}
 	return follow.Run(ctx, r.Log, retry, r.Logger, "relay", pace, r.catchUp)
 }
 
-// look has every tenant's part of the ledger looked at when it got other messages than this process has sent, as
+// watchLedger has every tenant's part of the ledger looked at when it got other messages than this process has sent, as
 // foreign ones may be among them. A ledger that does not answer is for catchUp to tell.
-func (r *Relay) look(ctx context.Context, moved chan<- struct{}) {
+func (r *Relay) watchLedger(ctx context.Context, moved chan<- struct{}) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	var seen, counted uint64
@@ -86,7 +86,8 @@ func (r *Relay) look(ctx context.Context, moved chan<- struct{}) {
 		}
 		sent := r.sent.Load()
 		own := last-seen == sent-counted
-		if seen, counted = last, sent; own {
+		seen, counted = last, sent
+		if own {
 			continue
 		}
 		select {
@@ -110,7 +111,7 @@ func (r *Relay) catchUp(ctx context.Context, tenant string) error {
 		return fmt.Errorf("read last ledger position of tenant %q: %w", tenant, err)
 	}
 	// The ledger is a window: others may have pushed the tenant's last message out of it.
-	at = max(at, r.published(tenant, 0))
+	at = max(at, r.notePublished(tenant, 0))
 	head, err := r.Log.Head(ctx, s)
 	if err != nil {
 		return err
@@ -141,7 +142,7 @@ func (r *Relay) catchUp(ctx context.Context, tenant string) error {
 		}
 		r.sent.Add(uint64(len(messages)))
 		r.Failpoint("relay.after_publish")
-		at = r.published(tenant, entries[len(entries)-1].Position)
+		at = r.notePublished(tenant, entries[len(entries)-1].Position)
 		r.Metrics.Ledger.Note(tenant, head.Size-at, time.Now())
 	}
 	return nil // what was added meanwhile is gathered for the next step
@@ -150,13 +151,13 @@ func (r *Relay) catchUp(ctx context.Context, tenant string) error {
 // noteUnread notes how far the ledger is behind when it does not say so itself: by what this process published.
 func (r *Relay) noteUnread(ctx context.Context, s scope.Scope) {
 	if head, err := r.Log.Head(ctx, s); err == nil {
-		r.Metrics.Ledger.Note(s.Tenant(), head.Size-r.published(s.Tenant(), 0), time.Now())
+		r.Metrics.Ledger.Note(s.Tenant(), head.Size-r.notePublished(s.Tenant(), 0), time.Now())
 	}
 }
 
-// published notes that the tenant's log was published up to position, and returns how
+// notePublished notes that the tenant's log was published up to position, and returns how
 // far it was.
-func (r *Relay) published(tenant string, position int64) int64 {
+func (r *Relay) notePublished(tenant string, position int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done[tenant] = max(r.done[tenant], position)
@@ -181,13 +182,15 @@ func Message(e *eventlog.Entry) (transport.LedgerMessage, error) {
 	}
 	ev.SetExtension("satchelposition", fmt.Sprintf("%019d", e.Position))
 	ev.SetExtension("satchelleaf", hex.EncodeToString(e.Leaf[:]))
-	data, schema := e.Data, schemas.DataSchema(e.Type)
+	data := e.Data
+	schema := schemas.DataSchema(e.Type)
 	if e.Erased || strings.HasPrefix(e.Type, "io.satchel.memory.") {
-		ref, err := json.Marshal(reference(e))
+		ref, err := json.Marshal(makeReference(e))
 		if err != nil {
 			return transport.LedgerMessage{}, fmt.Errorf("encode reference of position %d: %w", e.Position, err)
 		}
-		data, schema = ref, schemas.SchemaURI("ledger-reference")
+		data = ref
+		schema = schemas.SchemaURI("ledger-reference")
 	}
 	ev.SetDataContentType(event.ApplicationJSON)
 	ev.SetDataSchema(schema)
@@ -199,8 +202,8 @@ func Message(e *eventlog.Entry) (transport.LedgerMessage, error) {
 	return m, nil
 }
 
-// reference is what the ledger says of a memory event.
-func reference(e *eventlog.Entry) schemas.LedgerReference {
+// makeReference is what the ledger says of a memory event.
+func makeReference(e *eventlog.Entry) schemas.LedgerReference {
 	ref := schemas.LedgerReference{
 		Position:   e.Position,
 		RecordedAt: e.RecordedAt,
@@ -213,7 +216,9 @@ func reference(e *eventlog.Entry) schemas.LedgerReference {
 	}
 	var er schemas.MemoryErased
 	if e.Type == schemas.TypeMemoryErased && json.Unmarshal(e.Data, &er) == nil {
-		ref.Items, ref.Original, ref.Receipt = er.Items, er.Original, er.Receipt
+		ref.Items = er.Items
+		ref.Original = er.Original
+		ref.Receipt = er.Receipt
 	}
 	return ref
 }

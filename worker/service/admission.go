@@ -37,7 +37,8 @@ func (p *admission) tryAcquire(tenant, principal string) (leave func(), freed <-
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for _, k := range keys {
-			if p.taken[k]--; p.taken[k] == 0 {
+			p.taken[k]--
+			if p.taken[k] == 0 {
 				delete(p.taken, k)
 			}
 		}
@@ -46,8 +47,8 @@ func (p *admission) tryAcquire(tenant, principal string) (leave func(), freed <-
 	}, nil
 }
 
-// acquire takes a place as soon as there is one.
-func (p *admission) acquire(ctx context.Context, tenant, principal string) (leave func(), err error) {
+// acquirePlace takes a place as soon as there is one.
+func (p *admission) acquirePlace(ctx context.Context, tenant, principal string) (leave func(), err error) {
 	for {
 		leave, freed := p.tryAcquire(tenant, principal)
 		if leave != nil {

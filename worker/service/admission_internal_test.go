@@ -18,7 +18,7 @@ func TestPlaces(t *testing.T) {
 	for i := range 300 {
 		group.Go(func() {
 			tenant := string(rune('a' + i%3))
-			leave, err := p.acquire(t.Context(), tenant, string(rune('p'+i%5)))
+			leave, err := p.acquirePlace(t.Context(), tenant, string(rune('p'+i%5)))
 			if err != nil {
 				t.Error(err)
 				return
@@ -41,7 +41,7 @@ func TestPlaces(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
 	cancel(gone)
-	if _, err := p.acquire(ctx, "a", "x"); !errors.Is(err, gone) {
+	if _, err := p.acquirePlace(ctx, "a", "x"); !errors.Is(err, gone) {
 		t.Errorf("error %v", err)
 	}
 	leave()

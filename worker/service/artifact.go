@@ -55,8 +55,8 @@ func NewArtifacts(cfg ArtifactsConfig) (*Artifacts, error) {
 		uploads: newUploads(), writes: newWrites()}, nil
 }
 
-// refused is the one answer to every handle that opens nothing.
-func refused() error {
+// newOpeningRefusal is the one answer to every handle that opens nothing.
+func newOpeningRefusal() error {
 	return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the handle opens nothing"}
 }
 
@@ -97,7 +97,7 @@ func (d *Artifacts) Open(ctx context.Context, tenant string, body []byte) (any, 
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: "say who asks", Field: "/from/id"}
 	}
 	o := opening{via: "nats", offset: req.Offset}
-	opened, err := d.open(ctx, tenant, req.Handle, req.From, &o)
+	opened, err := d.openArtifact(ctx, tenant, req.Handle, req.From, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -123,28 +123,28 @@ func (d *Artifacts) Open(ctx context.Context, tenant string, body []byte) (any, 
 func (d *Artifacts) OpenHandle(ctx context.Context, handle string) (*Opened, error) {
 	tenant := isolation.HandleTenant(handle)
 	if !schemas.ValidToken(tenant) {
-		return nil, refused()
+		return nil, newOpeningRefusal()
 	}
-	return d.open(ctx, tenant, handle, nil, &opening{via: "http"})
+	return d.openArtifact(ctx, tenant, handle, nil, &opening{via: "http"})
 }
 
-func (d *Artifacts) open(ctx context.Context, tenant, handle string, from *schemas.Agent, o *opening) (*Opened, error) {
+func (d *Artifacts) openArtifact(ctx context.Context, tenant, handle string, from *schemas.Agent, o *opening) (*Opened, error) {
 	var err error
 	if o.claim, err = d.sealer.Open(tenant, handle); err != nil {
-		return nil, refused()
+		return nil, newOpeningRefusal()
 	}
 	if from == nil {
 		from = &schemas.Agent{Type: o.claim.Kind, ID: o.claim.Principal, SecurityLevel: schemas.Level(o.claim.Level).String(), Groups: o.claim.Groups, Roles: o.claim.Roles}
 	}
 	if o.s, err = d.service.Scope(ctx, tenant, from, o.claim.Purpose); err != nil {
-		return nil, refused()
+		return nil, newOpeningRefusal()
 	}
-	leave, err := d.service.begin(ctx, tenant)
+	leave, err := d.service.beginSearch(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	ok, err := d.allowed(ctx, o)
+	ok, err := d.canOpenContent(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -157,9 +157,9 @@ func (d *Artifacts) open(ctx context.Context, tenant, handle string, from *schem
 	if content == nil {
 		return nil, d.turnAway(ctx, o)
 	}
-	opened, err := d.show(o, content)
+	opened, err := d.showContent(o, content)
 	if err == nil {
-		opened.Position, err = d.record(ctx, o, opened)
+		opened.Position, err = d.logOpening(ctx, o, opened)
 	}
 	if err != nil {
 		return nil, errors.Join(err, content.Close())
@@ -167,8 +167,8 @@ func (d *Artifacts) open(ctx context.Context, tenant, handle string, from *schem
 	return opened, nil
 }
 
-// allowed reports whether the handle's holder may open the content now.
-func (d *Artifacts) allowed(ctx context.Context, o *opening) (bool, error) {
+// canOpenContent reports whether the handle's holder may open the content now.
+func (d *Artifacts) canOpenContent(ctx context.Context, o *opening) (bool, error) {
 	if o.s.Principal().ID != o.claim.Principal {
 		return false, nil
 	}
@@ -189,19 +189,20 @@ func (d *Artifacts) allowed(ctx context.Context, o *opening) (bool, error) {
 		return false, nil
 	}
 	var there bool
-	if o.held, there = records[0].Artifact(); !there || o.held.SHA256 != o.claim.SHA256 {
+	o.held, there = records[0].Artifact()
+	if !there || o.held.SHA256 != o.claim.SHA256 {
 		return false, nil
 	}
-	if ok, err := d.proven(ctx, o, records[0].Position); !ok || err != nil {
+	if ok, err := d.hasStoredContent(ctx, o, records[0].Position); !ok || err != nil {
 		return false, err
 	}
-	return d.decide(ctx, o, &records[0]), nil
+	return d.decideOpening(ctx, o, &records[0]), nil
 }
 
-// proven reports whether the agent who recorded the item at a position has stored the
+// hasStoredContent reports whether the agent who recorded the item at a position has stored the
 // content. Without, a hash that somebody knows would be a way around the labels of those
 // who did.
-func (d *Artifacts) proven(ctx context.Context, o *opening, position int64) (bool, error) {
+func (d *Artifacts) hasStoredContent(ctx context.Context, o *opening, position int64) (bool, error) {
 	system, err := scope.System(o.s.Tenant())
 	if err != nil {
 		return false, nil //nolint:nilerr // there is no such tenant
@@ -219,9 +220,9 @@ func (d *Artifacts) proven(ctx context.Context, o *opening, position int64) (boo
 func handleName(id string) string { return "handle " + id }
 func itemName(id string) string   { return "item " + id }
 
-// decide asks the policy twice in one decision: about the item, and about it as if every
+// decideOpening asks the policy twice in one decision: about the item, and about it as if every
 // type of personal data had been found in it, which says how a text has to be masked.
-func (d *Artifacts) decide(ctx context.Context, o *opening, r *schemas.Record) bool {
+func (d *Artifacts) decideOpening(ctx context.Context, o *opening, r *schemas.Record) bool {
 	item := policies.ResourceOf(r)
 	worst := item
 	worst.Facets.PII = true
@@ -237,9 +238,12 @@ func (d *Artifacts) decide(ctx context.Context, o *opening, r *schemas.Record) b
 	if err != nil || len(answer.Verdicts) != 2 {
 		return false
 	}
-	o.log.Revision, o.log.InputHash = answer.Revision, answer.InputHash
-	own, worse := answer.Verdicts[0], answer.Verdicts[1]
-	if o.masks = worse.Obligations; len(worse.Redact) > 0 && o.masks.PII == "" {
+	o.log.Revision = answer.Revision
+	o.log.InputHash = answer.InputHash
+	own := answer.Verdicts[0]
+	worse := answer.Verdicts[1]
+	o.masks = worse.Obligations
+	if len(worse.Redact) > 0 && o.masks.PII == "" {
 		o.masks.PII = schemas.PIIRedact
 	}
 	o.masks.Summarise = 0
@@ -256,8 +260,8 @@ func (d *Artifacts) decide(ctx context.Context, o *opening, r *schemas.Record) b
 	return allow
 }
 
-// show returns the stream of what is shown of a content.
-func (d *Artifacts) show(o *opening, content io.ReadCloser) (*Opened, error) {
+// showContent returns the stream of what is shown of a content.
+func (d *Artifacts) showContent(o *opening, content io.ReadCloser) (*Opened, error) {
 	opened := &Opened{MediaType: o.held.MediaType, Name: o.held.Name, Size: o.held.Size, SHA256: o.held.SHA256, content: content}
 	buffered := bufio.NewReaderSize(content, 32<<10)
 	opened.Reader = buffered
@@ -273,9 +277,10 @@ func (d *Artifacts) show(o *opening, content io.ReadCloser) (*Opened, error) {
 	}
 	masked, ok := d.sanitizer.Reader(o.s.Tenant(), text, o.masks)
 	if !ok {
-		return nil, refused()
+		return nil, newOpeningRefusal()
 	}
-	opened.Reader, opened.Masked = masked, true
+	opened.Reader = masked
+	opened.Masked = true
 	if kind, parameters, err := mime.ParseMediaType(opened.MediaType); err == nil && parameters["charset"] != "" {
 		parameters["charset"] = "utf-8"
 		opened.MediaType = mime.FormatMediaType(kind, parameters)
@@ -283,8 +288,8 @@ func (d *Artifacts) show(o *opening, content io.ReadCloser) (*Opened, error) {
 	return opened, nil
 }
 
-// record logs the decision and the opening.
-func (d *Artifacts) record(ctx context.Context, o *opening, opened *Opened) (int64, error) {
+// logOpening logs the decision and the opening.
+func (d *Artifacts) logOpening(ctx context.Context, o *opening, opened *Opened) (int64, error) {
 	now := d.service.cfg.Clock().UTC()
 	data := schemas.Artifact{
 		ID: isolation.ArtifactSubject(o.held.SHA256), Ref: schemas.ArtifactRef{Object: o.held.Object, SHA256: o.held.SHA256, Size: o.held.Size}, MediaType: o.held.MediaType,
@@ -317,5 +322,5 @@ func (d *Artifacts) turnAway(ctx context.Context, o *opening) error {
 	if err != nil {
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the refusal could not be logged"}
 	}
-	return refused()
+	return newOpeningRefusal()
 }

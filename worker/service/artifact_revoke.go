@@ -28,7 +28,7 @@ func (d *Artifacts) Revoke(ctx context.Context, tenant string, body []byte) (any
 	if req.Handle != "" {
 		claim, err := d.sealer.Open(tenant, req.Handle)
 		if err != nil || claim.Principal != s.Principal().ID {
-			return nil, refused()
+			return nil, newOpeningRefusal()
 		}
 		what = handleName(claim.ID)
 	} else if ok, err := d.mayErase(ctx, s, claimedLevel(req.From), req.ItemID); err != nil || !ok {

@@ -46,7 +46,7 @@ func (d *Artifacts) Store(ctx context.Context, tenant string, req schemas.StoreR
 		return none, err
 	}
 	from := &source{r: content}
-	sum, size, err := d.receive(ctx, s, from)
+	sum, size, err := d.receiveContent(ctx, s, from)
 	if err != nil {
 		return none, storeError(ctx, from, err)
 	}
@@ -54,7 +54,7 @@ func (d *Artifacts) Store(ctx context.Context, tenant string, req schemas.StoreR
 	if err != nil {
 		return none, storageError(ctx, "read the artifact", err)
 	}
-	extract, found, err := d.extract(stored, req.Query)
+	extract, found, err := d.extractContent(stored, req.Query)
 	if err = errors.Join(err, stored.Close()); err != nil {
 		return none, storageError(ctx, "read the artifact", err)
 	}
@@ -68,12 +68,12 @@ func (d *Artifacts) Store(ctx context.Context, tenant string, req schemas.StoreR
 	return schemas.StoreReply{
 		Artifact: schemas.ArtifactAttributes{Object: schemas.ArtifactObject(tenant, sum), SHA256: sum, Size: size, MediaType: req.MediaType, Name: req.Name,
 			Proof: d.sealer.Prove(tenant, s.Principal().ID, sum)},
-		Extract: extract, Detected: texts(found),
+		Extract: extract, Detected: listTypeNames(found),
 	}, nil
 }
 
-// receive writes what from has, when its turn has come.
-func (d *Artifacts) receive(ctx context.Context, s scope.Scope, from *source) (sum string, size int, err error) {
+// receiveContent writes what from has, when its turn has come.
+func (d *Artifacts) receiveContent(ctx context.Context, s scope.Scope, from *source) (sum string, size int, err error) {
 	leave, _ := d.uploads.tryAcquire(s.Tenant(), s.Principal().ID)
 	if leave == nil {
 		return "", 0, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many contents of this principal or tenant are offered at a time", RetryAfter: 1}
@@ -83,7 +83,7 @@ func (d *Artifacts) receive(ctx context.Context, s scope.Scope, from *source) (s
 	if _, err := buffered.Peek(1); err != nil && !errors.Is(err, io.EOF) {
 		return "", 0, err
 	}
-	done, err := d.writes.acquire(ctx, s.Tenant(), s.Principal().ID)
+	done, err := d.writes.acquirePlace(ctx, s.Tenant(), s.Principal().ID)
 	if err != nil {
 		return "", 0, err
 	}
@@ -119,8 +119,8 @@ func storeError(ctx context.Context, from *source, err error) error {
 	return storageError(ctx, "store the artifact", err)
 }
 
-// extract summarises a content and looks for personal data in it, in one pass.
-func (d *Artifacts) extract(from io.Reader, query string) (extract string, found []pii.Type, err error) {
+// extractContent summarises a content and looks for personal data in it, in one pass.
+func (d *Artifacts) extractContent(from io.Reader, query string) (extract string, found []pii.Type, err error) {
 	in := bufio.NewReaderSize(from, 64<<10)
 	if _, err := in.Peek(1); err != nil && !errors.Is(err, io.EOF) {
 		return "", nil, fmt.Errorf("read artifact: %w", err)
@@ -152,7 +152,7 @@ func (d *Artifacts) extract(from io.Reader, query string) (extract string, found
 	return strings.ToValidUTF8(strings.ReplaceAll(extract, "\x00", ""), "�"), found, nil
 }
 
-func texts(types []pii.Type) []string {
+func listTypeNames(types []pii.Type) []string {
 	out := make([]string, len(types))
 	for i, t := range types {
 		out[i] = string(t)
@@ -161,4 +161,4 @@ func texts(types []pii.Type) []string {
 	return out
 }
 
-func typeNames(types []pii.Type) string { return strings.Join(texts(types), ", ") }
+func typeNames(types []pii.Type) string { return strings.Join(listTypeNames(types), ", ") }

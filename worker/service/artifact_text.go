@@ -47,7 +47,8 @@ func wideEncoding(head []byte) transform.Transformer {
 		}
 	}
 	most := len(head) / 4 * 7 / 10 // most characters of a text are of the first 256
-	big, little := at[0] > most && at[2] > most, at[1] > most && at[3] > most
+	big := at[0] > most && at[2] > most
+	little := at[1] > most && at[3] > most
 	switch {
 	case little && at[2] > most && at[0] < most:
 		return utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM).NewDecoder()

@@ -36,7 +36,7 @@ func (v *Service) Entries(ctx context.Context, tenant string, body []byte) (any,
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := v.followed(ctx, s, req.Kinds)
+	kinds, err := v.chooseKinds(ctx, s, req.Kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (v *Service) Entries(ctx context.Context, tenant string, body []byte) (any,
 	if err != nil {
 		return nil, storageError(ctx, "read the head", err)
 	}
-	page := entryPage{kinds: kinds, reason: v.reasons(ctx, s, system), limit: req.Limit, most: entriesBytes, reply: schemas.EntriesReply{Entries: []schemas.LedgerEntry{}}}
+	page := entryPage{kinds: kinds, reason: v.makeReasonReader(ctx, s, system), limit: req.Limit, most: entriesBytes, reply: schemas.EntriesReply{Entries: []schemas.LedgerEntry{}}}
 	if page.limit == 0 {
 		page.limit = entriesPage
 	}
@@ -64,9 +64,9 @@ func (v *Service) Entries(ctx context.Context, tenant string, body []byte) (any,
 	return page.reply, nil
 }
 
-// followed returns the kinds that a request is answered with: those it names, if policy allows
+// chooseKinds returns the kinds that a request is answered with: those it names, if policy allows
 // each, or all that policy allows.
-func (v *Service) followed(
+func (v *Service) chooseKinds(
 	ctx context.Context, s scope.Scope, asked []schemas.LedgerKind,
 ) ([]schemas.LedgerKind, error) {
 	named := len(asked) > 0
@@ -98,9 +98,9 @@ type entryPage struct {
 	reason func(e *eventlog.Entry) (string, error) // of an erasure, as far as the caller may know
 }
 
-// reasons returns what tells the caller s why something was erased: of its own erasures, and of all to principals whom
+// makeReasonReader returns what tells the caller s why something was erased: of its own erasures, and of all to principals whom
 // policy lets follow decisions.
-func (v *Service) reasons(ctx context.Context, s, system scope.Scope) func(e *eventlog.Entry) (string, error) {
+func (v *Service) makeReasonReader(ctx context.Context, s, system scope.Scope) func(e *eventlog.Entry) (string, error) {
 	audits := sync.OnceValue(func() bool { return v.mayFollow(ctx, s, schemas.LedgerDecision) == nil })
 	return func(e *eventlog.Entry) (string, error) {
 		text, agent, err := erasure.Reason(ctx, v.cfg.Log, system, e)
@@ -114,8 +114,8 @@ func (v *Service) reasons(ctx context.Context, s, system scope.Scope) func(e *ev
 	}
 }
 
-// take adds an entry that is of a wanted kind. It returns false when the page has no place for it.
-func (p *entryPage) take(e *eventlog.Entry) (bool, error) {
+// takeEntry adds an entry that is of a wanted kind. It returns false when the page has no place for it.
+func (p *entryPage) takeEntry(e *eventlog.Entry) (bool, error) {
 	m, err := relay.Message(e)
 	if err != nil {
 		return false, err
@@ -131,7 +131,8 @@ func (p *entryPage) take(e *eventlog.Entry) (bool, error) {
 		}
 	}
 	size := len(m.Event.Data()) + len(reason)
-	if p.full = len(p.reply.Entries) > 0 && p.bytes+size > p.most; p.full {
+	p.full = len(p.reply.Entries) > 0 && p.bytes+size > p.most
+	if p.full {
 		return false, nil
 	}
 	p.bytes += size
@@ -151,7 +152,7 @@ func (v *Service) readAfter(ctx context.Context, s scope.Scope, p *entryPage, at
 			return err
 		}
 		for i := 0; i < len(entries) && !p.full; i++ {
-			taken, err := p.take(&entries[i])
+			taken, err := p.takeEntry(&entries[i])
 			if err != nil {
 				return err
 			}
@@ -179,7 +180,7 @@ func (v *Service) readBefore(ctx context.Context, s scope.Scope, p *entryPage, b
 			return err
 		}
 		for i := len(entries) - 1; i >= 0 && !p.full; i-- {
-			taken, err := p.take(&entries[i])
+			taken, err := p.takeEntry(&entries[i])
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ func TestPagesOfFollowersAreMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 300 {
-			taken, err := page.take(&eventlog.Entry{Tenant: "acme", Position: int64(i + 1), Type: schemas.TypeContextPacked, Source: "s", ID: "p", Data: data})
+			taken, err := page.takeEntry(&eventlog.Entry{Tenant: "acme", Position: int64(i + 1), Type: schemas.TypeContextPacked, Source: "s", ID: "p", Data: data})
 			if err != nil {
 				t.Fatal(err)
 			}

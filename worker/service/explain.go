@@ -23,7 +23,7 @@ func (v *Service) Explain(ctx context.Context, tenant string, body []byte) (any,
 	if err != nil {
 		return nil, err
 	}
-	leave, err := v.begin(ctx, tenant)
+	leave, err := v.beginSearch(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (v *Service) Explain(ctx context.Context, tenant string, body []byte) (any,
 	if err != nil {
 		return nil, err
 	}
-	verdict, err := v.verdict(ctx, tenant, stored.position+decisionAfter, req.ItemID)
+	verdict, err := v.readVerdict(ctx, tenant, stored.position+decisionAfter, req.ItemID)
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +54,20 @@ func explainItem(p *schemas.ResultPayload, id string, verdict *schemas.Verdict, 
 	account := selection.NewAccount(p)
 	reply := schemas.ExplainReply{Verdict: verdict}
 	if item, why, change := account.Item(id); item != nil {
-		reply.Item, reply.Explanation, reply.Change = item, why, change
+		reply.Item = item
+		reply.Explanation = why
+		reply.Change = change
 		return reply
 	}
 	if drop, why, change := account.Drop(id); drop != nil {
-		reply.Drop, reply.Explanation, reply.Change = drop, why, change
+		reply.Drop = drop
+		reply.Explanation = why
+		reply.Change = change
 		return reply
 	}
 	if !auditor {
-		reply.Verdict, verdict = nil, nil
+		reply.Verdict = nil
+		verdict = nil
 	}
 	if verdict != nil && !verdict.Allow {
 		reply.Explanation = "Dropped because " + schemas.DropPolicy.Sentence() + " (" + strings.ReplaceAll(verdict.Reason, "_", " ") + ")."
@@ -82,9 +87,9 @@ func explainItem(p *schemas.ResultPayload, id string, verdict *schemas.Verdict, 
 	return reply
 }
 
-// verdict reads policy's answer on an item from the decision at a position, nil when it
+// readVerdict reads policy's answer on an item from the decision at a position, nil when it
 // was not asked about it.
-func (v *Service) verdict(ctx context.Context, tenant string, position int64, id string) (*schemas.Verdict, error) {
+func (v *Service) readVerdict(ctx context.Context, tenant string, position int64, id string) (*schemas.Verdict, error) {
 	s, err := scope.System(tenant)
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}

@@ -48,7 +48,7 @@ func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, e
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
-	entry, shown, err := v.proved(ctx, s, req)
+	entry, shown, err := v.readProvedEntry(ctx, s, req)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +77,9 @@ func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, e
 	return reply, nil
 }
 
-// proved reads the entry that a request is about, nil for none. It is shown if policy lets the caller follow
+// readProvedEntry reads the entry that a request is about, nil for none. It is shown if policy lets the caller follow
 // its kind; an id of another is not found, as one that there is not.
-func (v *Service) proved(ctx context.Context, s scope.Scope, req schemas.ProveRequest) (_ *eventlog.Entry, shown bool, err error) {
+func (v *Service) readProvedEntry(ctx context.Context, s scope.Scope, req schemas.ProveRequest) (_ *eventlog.Entry, shown bool, err error) {
 	var entry eventlog.Entry
 	byID := req.Position == 0
 	switch {
@@ -138,7 +138,7 @@ func (v *Service) mayProve(ctx context.Context, tenant string, from *schemas.Age
 	return err == nil, err
 }
 
-func (v *Service) prove(ctx context.Context, s scope.Scope, position int64) (string, *schemas.InclusionProof, error) {
+func (v *Service) proveInclusion(ctx context.Context, s scope.Scope, position int64) (string, *schemas.InclusionProof, error) {
 	head, err := v.cfg.Log.SignedHead(ctx, s)
 	if err != nil {
 		return "", nil, err
@@ -158,7 +158,7 @@ func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, er
 	if err != nil {
 		return nil, err
 	}
-	leave, err := v.begin(ctx, tenant)
+	leave, err := v.beginSearch(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func (v *Service) maySee(ctx context.Context, s scope.Scope, pack *schemas.Conte
 			shown[section.Items[i].ID] = &section.Items[i]
 		}
 	}
-	resources, err := v.versions(ctx, s, pack, shown)
+	resources, err := v.listVersions(ctx, s, pack, shown)
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,8 @@ func (v *Service) maySee(ctx context.Context, s scope.Scope, pack *schemas.Conte
 		return noVerdict()
 	}
 	for i, verdict := range d.Verdicts {
-		item, under := shown[resources[i].ID], schemas.Obligations{}
+		item := shown[resources[i].ID]
+		under := schemas.Obligations{}
 		if item.Obligations != nil {
 			under = *item.Obligations
 		}
@@ -285,9 +286,9 @@ func noVerdict() error {
 		Message: "policy gave no verdict on what this pack shows, so it is not shown: an item of it may have been erased since, or policy cannot be asked"}
 }
 
-// versions lists the items of a pack as they are now and, where they have been recorded anew
+// listVersions lists the items of a pack as they are now and, where they have been recorded anew
 // since, as they were packed.
-func (v *Service) versions(ctx context.Context, s scope.Scope, pack *schemas.ContextPack, shown map[string]*schemas.ContextItem) ([]policies.Resource, error) {
+func (v *Service) listVersions(ctx context.Context, s scope.Scope, pack *schemas.ContextPack, shown map[string]*schemas.ContextItem) ([]policies.Resource, error) {
 	ids := slices.Sorted(maps.Keys(shown))
 	records, err := v.cfg.Items.Get(ctx, s, ids)
 	if err != nil {
@@ -307,7 +308,7 @@ func (v *Service) versions(ctx context.Context, s scope.Scope, pack *schemas.Con
 		if packed[r.ID] == r.Position {
 			continue
 		}
-		was, err := v.recorded(ctx, s.Tenant(), packed[r.ID], r.ID)
+		was, err := v.readRecordedVersion(ctx, s.Tenant(), packed[r.ID], r.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -316,8 +317,8 @@ func (v *Service) versions(ctx context.Context, s scope.Scope, pack *schemas.Con
 	return resources, nil
 }
 
-// recorded reads the version of an item that stands at a position of the log.
-func (v *Service) recorded(ctx context.Context, tenant string, position int64, id string) (*schemas.Record, error) {
+// readRecordedVersion reads the version of an item that stands at a position of the log.
+func (v *Service) readRecordedVersion(ctx context.Context, tenant string, position int64, id string) (*schemas.Record, error) {
 	system, err := scope.System(tenant)
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}

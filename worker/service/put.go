@@ -33,20 +33,20 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	if err := mayActAs(ctx, req.Agent, "/agent"); err != nil {
 		return nil, err
 	}
-	if err := v.puts.admit(v.cfg.Clock(), tenant, payerOf(ctx), len(body)); err != nil {
+	if err := v.puts.admitEvent(v.cfg.Clock(), tenant, payerOf(ctx), len(body)); err != nil {
 		return nil, err
 	}
 	prepared, err := v.cfg.Writer.Prepare(tenant, req.Agent, ev)
 	if err != nil {
-		return nil, rejected(err)
+		return nil, convertRejection(err)
 	}
-	return v.traced(ctx, tenant, &prepared, func(ctx context.Context) (any, error) {
-		return v.publish(ctx, tenant, req, ev, &prepared)
+	return v.publishTraced(ctx, tenant, &prepared, func(ctx context.Context) (any, error) {
+		return v.publishEvent(ctx, tenant, req, ev, &prepared)
 	})
 }
 
-// publish is Put for an event that is as it must be.
-func (v *Service) publish(ctx context.Context, tenant string, req schemas.PutRequest, ev event.Event, prepared *write.Prepared) (any, error) {
+// publishEvent is Put for an event that is as it must be.
+func (v *Service) publishEvent(ctx context.Context, tenant string, req schemas.PutRequest, ev event.Event, prepared *write.Prepared) (any, error) {
 	draft := &prepared.Draft
 	s, err := scope.System(tenant)
 	if err != nil {
@@ -55,14 +55,14 @@ func (v *Service) publish(ctx context.Context, tenant string, req schemas.PutReq
 	if err := v.mayWrite(ctx, tenant); err != nil {
 		return nil, err
 	}
-	receipt := schemas.Receipt{Level: schemas.ReceiptAccepted, Tenant: tenant, Source: draft.Source, ID: draft.ID, Warnings: v.lowered(prepared)}
+	receipt := schemas.Receipt{Level: schemas.ReceiptAccepted, Tenant: tenant, Source: draft.Source, ID: draft.ID, Warnings: v.warnLoweredTrust(prepared)}
 	level := schemas.ReceiptLevel(req.Wait)
 	var refused <-chan *schemas.Error
 	wait := Wait(func(ctx context.Context) (any, error) { return v.settlePut(ctx, s, receipt, draft, refused, level) })
 	entry, err := v.cfg.Log.Find(ctx, s, draft.Source, draft.ID)
 	switch {
 	case err == nil:
-		if err := taken(&entry, draft); err != nil {
+		if err := newTakenError(&entry, draft); err != nil {
 			return nil, err
 		}
 		receipt.Duplicate = true
@@ -75,7 +75,7 @@ func (v *Service) publish(ctx context.Context, tenant string, req schemas.PutReq
 			return nil, err
 		}
 		if err := v.mayPublish(ctx, s, prepared); err != nil {
-			if held, found := v.cfg.Log.Find(ctx, s, draft.Source, draft.ID); found == nil && taken(&held, draft) == nil { // logged meanwhile
+			if held, found := v.cfg.Log.Find(ctx, s, draft.Source, draft.ID); found == nil && newTakenError(&held, draft) == nil { // logged meanwhile
 				receipt.Duplicate = true
 				return wait, nil
 			}
@@ -94,8 +94,8 @@ func (v *Service) publish(ctx context.Context, tenant string, req schemas.PutReq
 	}
 }
 
-// lowered says that an item counts with less trust than it claims, nothing where it does not.
-func (v *Service) lowered(d *write.Prepared) []string {
+// warnLoweredTrust says that an item counts with less trust than it claims, nothing where it does not.
+func (v *Service) warnLoweredTrust(d *write.Prepared) []string {
 	granted := v.cfg.Registry.Trust(d.Tenant, d.Agent)
 	if d.Trust <= granted {
 		return nil
@@ -103,11 +103,11 @@ func (v *Service) lowered(d *write.Prepared) []string {
 	return []string{fmt.Sprintf("trust %g counts as %g: %s is granted no more, see the registry of principals", d.Trust, granted, d.Agent)}
 }
 
-// taken returns the error of a draft whose key the log has for another event, or for one that
+// newTakenError returns the error of a draft whose key the log has for another event, or for one that
 // was erased: of that nobody can tell any more whether it was the same, and nothing is stored
 // again. It is nil when the entry is of the same event, and, but for an erasure, of the same agent: another
 // could check guesses at what it may not read. An erasure is logged with what it takes along.
-func taken(held *eventlog.Entry, d *eventlog.Draft) error {
+func newTakenError(held *eventlog.Entry, d *eventlog.Draft) error {
 	var same bool
 	if d.Type == schemas.TypeMemoryErased {
 		var req schemas.MemoryErased
@@ -173,8 +173,8 @@ func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *write.Prepared
 	return eraseError(ctx, refused, err, "/event")
 }
 
-// rejected turns a refused write into the error its sender sees.
-func rejected(err error) error {
+// convertRejection turns a refused write into the error its sender sees.
+func convertRejection(err error) error {
 	var why *write.Rejection
 	if !errors.As(err, &why) {
 		return &schemas.Error{Code: schemas.CodeValidation, Message: "the event was refused"}

@@ -40,8 +40,8 @@ func aMinute(most int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(most)/60, most)
 }
 
-// admit counts an event of so many bytes, or says when there is room for it.
-func (m *meters) admit(now time.Time, tenant, principal string, bytes int) error {
+// admitEvent counts an event of so many bytes, or says when there is room for it.
+func (m *meters) admitEvent(now time.Time, tenant, principal string, bytes int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := [2]string{tenant, principal}
@@ -53,7 +53,8 @@ func (m *meters) admit(now time.Time, tenant, principal string, bytes int) error
 		both = [2]*rate.Limiter{aMinute(m.quota.Events), aMinute(m.quota.Bytes)}
 		m.of[key] = both
 	}
-	events, content := both[0].ReserveN(now, 1), both[1].ReserveN(now, bytes)
+	events := both[0].ReserveN(now, 1)
+	content := both[1].ReserveN(now, bytes)
 	wait := max(events.DelayFrom(now), content.DelayFrom(now))
 	if wait == 0 {
 		return nil

@@ -16,7 +16,7 @@ func TestPutsAreMetered(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	refused := func(principal string, bytes int) int {
 		t.Helper()
-		err := m.admit(now, "acme", principal, bytes)
+		err := m.admitEvent(now, "acme", principal, bytes)
 		var typed *schemas.Error
 		switch {
 		case err == nil:
@@ -44,7 +44,7 @@ func TestPutsAreMetered(t *testing.T) {
 	if refused("agent", 3000) != 0 || refused("flood", 10) != 0 {
 		t.Error("what was refused is so half a minute later")
 	}
-	if err := newMeters(Quota{}).admit(now, "acme", "agent", 1<<30); err != nil {
+	if err := newMeters(Quota{}).admitEvent(now, "acme", "agent", 1<<30); err != nil {
 		t.Errorf("without a quota: %v", err)
 	}
 }

@@ -118,9 +118,9 @@ func New(cfg Config) *Service {
 	return &Service{cfg: cfg, waits: newEntryWaits(cfg.Log), puts: newMeters(cfg.Quota)}
 }
 
-// begin notes that a request that searches begins, once the tenant's indexes have what was
+// beginSearch notes that a request that searches begins, once the tenant's indexes have what was
 // acknowledged; the caller MUST call leave when it has ended.
-func (v *Service) begin(ctx context.Context, tenant string) (leave func(), err error) {
+func (v *Service) beginSearch(ctx context.Context, tenant string) (leave func(), err error) {
 	s, err := scope.System(tenant)
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
@@ -164,10 +164,10 @@ func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any,
 	if err != nil {
 		return nil, err
 	}
-	if err := v.reachable(ctx, tenant, req.Payload.MinPosition); err != nil {
+	if err := v.refuseUnreachable(ctx, tenant, req.Payload.MinPosition); err != nil {
 		return nil, err
 	}
-	leave, err := v.begin(ctx, tenant)
+	leave, err := v.beginSearch(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (v *Service) Serve(ctx context.Context, tenant string, from *schemas.Agent,
 		}
 		return nil, err
 	}
-	leave, err := v.begin(ctx, tenant)
+	leave, err := v.beginSearch(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any,
 			return nil, storageError(ctx, "wait for the log", err)
 		}
 		r := schemas.Receipt{Tenant: tenant, Source: req.Source, ID: req.ID}
-		if err := v.raise(ctx, s, &r, &entry, req.Level); err != nil {
+		if err := v.raiseReceipt(ctx, s, &r, &entry, req.Level); err != nil {
 			return nil, err
 		}
 		if entry.Erased {
@@ -257,8 +257,8 @@ func (v *Service) isAsked(ctx context.Context, s scope.Scope, source, id string)
 	return err
 }
 
-// reachable refuses to wait for a position that the log does not have.
-func (v *Service) reachable(ctx context.Context, tenant string, position int64) error {
+// refuseUnreachable refuses to wait for a position that the log does not have.
+func (v *Service) refuseUnreachable(ctx context.Context, tenant string, position int64) error {
 	if position <= 0 {
 		return nil
 	}

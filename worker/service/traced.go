@@ -11,32 +11,32 @@ import (
 	"satchel/schemas"
 )
 
-// traced publishes under a span, which ends with the receipt: where publish returns a Wait, when that
+// publishTraced publishes under a span, which ends with the receipt: where publish returns a Wait, when that
 // has returned.
-func (v *Service) traced(ctx context.Context, tenant string, d *write.Prepared,
+func (v *Service) publishTraced(ctx context.Context, tenant string, d *write.Prepared,
 	publish func(context.Context) (any, error),
 ) (any, error) {
 	if v.cfg.Tracer.Tracer == nil {
 		return publish(ctx)
 	}
 	ctx, span := v.cfg.Tracer.Start(ctx, meter.OperationOf(d.Type, len(d.Touches) > 1), tenant)
-	describe(span, &d.Draft)
+	describeWrite(span, &d.Draft)
 	reply, err := publish(ctx)
 	wait, waits := reply.(Wait)
 	if !waits {
-		settle(ctx, span, reply, err)
+		endWriteSpan(ctx, span, reply, err)
 		return reply, err
 	}
 	return Wait(func(ctx context.Context) (any, error) {
 		reply, err := wait(ctx)
-		settle(ctx, span, reply, err)
+		endWriteSpan(ctx, span, reply, err)
 		return reply, err
 	}), nil
 }
 
-// describe tells a span how many records a write is about, and, where the span holds content, what
+// describeWrite tells a span how many records a write is about, and, where the span holds content, what
 // is recorded.
-func describe(span meter.Span, d *eventlog.Draft) {
+func describeWrite(span meter.Span, d *eventlog.Draft) {
 	var erased schemas.MemoryErased
 	count := 1
 	if d.Type == schemas.TypeMemoryErased && json.Unmarshal(d.Data, &erased) == nil {
@@ -55,8 +55,8 @@ func describe(span meter.Span, d *eventlog.Draft) {
 	})
 }
 
-// settle notes how a write ended, and ends its span.
-func settle(ctx context.Context, span meter.Span, reply any, err error) {
+// endWriteSpan notes how a write ended, and ends its span.
+func endWriteSpan(ctx context.Context, span meter.Span, reply any, err error) {
 	if receipt, ok := reply.(schemas.Receipt); ok {
 		span.Receipt(receipt.Level)
 	}

@@ -63,10 +63,10 @@ type tenantWaits struct {
 	cancel context.CancelFunc // ends the reader
 }
 
-// enter makes the caller wait for an event: the channel, of capacity 1, gets its entry when it
+// enterWait makes the caller wait for an event: the channel, of capacity 1, gets its entry when it
 // is logged from now on. The caller MUST call leave, and MUST look for the entry in between:
 // it may be there already. ok is false when too many wait, of the call's principal, the tenant or all.
-func (w *entryWaits) enter(ctx context.Context, s scope.Scope, key eventKey) (logged <-chan found, leave func(), ok bool, err error) {
+func (w *entryWaits) enterWait(ctx context.Context, s scope.Scope, key eventKey) (logged <-chan found, leave func(), ok bool, err error) {
 	head, err := w.log.Head(ctx, s)
 	if err != nil {
 		return nil, nil, false, err
@@ -85,22 +85,22 @@ func (w *entryWaits) enter(ctx context.Context, s scope.Scope, key eventKey) (lo
 			w.tenants = map[string]*tenantWaits{}
 		}
 		w.tenants[s.Tenant()] = t
-		go w.read(read, s, t, head.Size)
+		go w.readEntries(read, s, t, head.Size)
 	}
 	t.calls++
 	ch := make(chan found, 1)
 	t.byKey[key] = append(t.byKey[key], ch)
 	return ch, func() {
-		w.leave(s.Tenant(), t, key, ch)
+		w.leaveWait(s.Tenant(), t, key, ch)
 		done()
 	}, true, nil
 }
 
-func (w *entryWaits) leave(tenant string, t *tenantWaits, key eventKey, ch chan found) {
+func (w *entryWaits) leaveWait(tenant string, t *tenantWaits, key eventKey, ch chan found) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.calls--
-	t.forget(key, ch)
+	t.forgetWait(key, ch)
 	if t.calls == 0 {
 		t.cancel()
 		if w.tenants[tenant] == t {
@@ -109,7 +109,7 @@ func (w *entryWaits) leave(tenant string, t *tenantWaits, key eventKey, ch chan 
 	}
 }
 
-func (t *tenantWaits) forget(key eventKey, ch chan found) {
+func (t *tenantWaits) forgetWait(key eventKey, ch chan found) {
 	waiting := t.byKey[key]
 	for i := range waiting {
 		if waiting[i] == ch {
@@ -124,12 +124,12 @@ func (t *tenantWaits) forget(key eventKey, ch chan found) {
 	t.byKey[key] = waiting
 }
 
-// read hands out what the tenant's log gets after a position, until nobody waits any more. An
+// readEntries hands out what the tenant's log gets after a position, until nobody waits any more. An
 // error ends every call that waits.
-func (w *entryWaits) read(ctx context.Context, s scope.Scope, t *tenantWaits, after int64) {
+func (w *entryWaits) readEntries(ctx context.Context, s scope.Scope, t *tenantWaits, after int64) {
 	const some = 512
 	for {
-		err := w.grown(ctx, s, after)
+		err := w.awaitGrowth(ctx, s, after)
 		var entries []eventlog.Entry
 		if err == nil {
 			entries, err = w.log.Read(ctx, s, after, some)
@@ -162,9 +162,9 @@ func (w *entryWaits) read(ctx context.Context, s scope.Scope, t *tenantWaits, af
 	}
 }
 
-// grown returns when the log is longer than after. It looks now and then: another worker's
+// awaitGrowth returns when the log is longer than after. It looks now and then: another worker's
 // commit may go untold.
-func (w *entryWaits) grown(ctx context.Context, s scope.Scope, after int64) error {
+func (w *entryWaits) awaitGrowth(ctx context.Context, s scope.Scope, after int64) error {
 	for {
 		part, cancel := context.WithTimeout(ctx, lookAt)
 		_, err := w.log.Await(part, s, after)
@@ -184,7 +184,7 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 	if err := v.cfg.Ingest.Stopped(s.Tenant()); err != nil {
 		return eventlog.Entry{}, err
 	}
-	logged, leave, ok, err := v.waits.enter(ctx, s, eventKey{source, id})
+	logged, leave, ok, err := v.waits.enterWait(ctx, s, eventKey{source, id})
 	if err != nil {
 		return eventlog.Entry{}, err
 	}
@@ -195,7 +195,8 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 	if entry, err := v.cfg.Log.Find(ctx, s, source, id); !errors.Is(err, eventlog.ErrNotFound) {
 		return entry, err
 	}
-	began, tick := time.Now(), time.NewTicker(askAgain)
+	began := time.Now()
+	tick := time.NewTicker(askAgain)
 	defer tick.Stop()
 	for {
 		select {
@@ -204,7 +205,7 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 		case why := <-refused:
 			return eventlog.Entry{}, fmt.Errorf("%w: %w", errRefused, why)
 		case <-tick.C:
-			if err := v.delayed(s.Tenant(), id, began); err != nil {
+			if err := v.explainDelay(s.Tenant(), id, began); err != nil {
 				return eventlog.Entry{}, err
 			}
 		case <-ctx.Done():
@@ -213,18 +214,18 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 	}
 }
 
-// delayed says why the event id of a tenant is not logged at present, because that fails again
+// explainDelay says why the event id of a tenant is not logged at present, because that fails again
 // and again; nil when it does not. The id of an erasure's receipt is one as well.
-func (v *Service) delayed(tenant, id string, since time.Time) error {
+func (v *Service) explainDelay(tenant, id string, since time.Time) error {
 	if err := v.cfg.Ingest.Delayed(tenant, since); err != nil {
 		return err
 	}
 	return v.cfg.Eraser.Delayed(tenant, id, since)
 }
 
-// raise waits until the event of an entry has reached level, and notes in the receipt how far
+// raiseReceipt waits until the event of an entry has reached level, and notes in the receipt how far
 // it has come. An error says why it came no further.
-func (v *Service) raise(ctx context.Context, s scope.Scope, r *schemas.Receipt, entry *eventlog.Entry, level schemas.ReceiptLevel) error {
+func (v *Service) raiseReceipt(ctx context.Context, s scope.Scope, r *schemas.Receipt, entry *eventlog.Entry, level schemas.ReceiptLevel) error {
 	r.Level, r.Position, r.Leaf = schemas.ReceiptLogged, entry.Position, hex.EncodeToString(entry.Leaf[:])
 	if level == schemas.ReceiptIndexed || level == schemas.ReceiptProved {
 		if err := v.cfg.Indexes.Await(ctx, s, entry.Position); err != nil {
@@ -233,11 +234,13 @@ func (v *Service) raise(ctx context.Context, s scope.Scope, r *schemas.Receipt, 
 		r.Level = schemas.ReceiptIndexed
 	}
 	if level == schemas.ReceiptProved {
-		checkpoint, proof, err := v.prove(ctx, s, entry.Position)
+		checkpoint, proof, err := v.proveInclusion(ctx, s, entry.Position)
 		if err != nil {
 			return storageError(ctx, "prove the entry", err)
 		}
-		r.Level, r.Checkpoint, r.Inclusion = schemas.ReceiptProved, checkpoint, proof
+		r.Level = schemas.ReceiptProved
+		r.Checkpoint = checkpoint
+		r.Inclusion = proof
 	}
 	return nil
 }
@@ -258,10 +261,10 @@ func (v *Service) settlePut(ctx context.Context, s scope.Scope, r schemas.Receip
 		return nil, storageError(ctx, "wait for the log", err)
 	case err != nil:
 		err = storageError(limited, "wait for the log", err)
-	case taken(&entry, d) != nil:
-		return nil, taken(&entry, d)
+	case newTakenError(&entry, d) != nil:
+		return nil, newTakenError(&entry, d)
 	default:
-		err = v.raise(limited, s, &r, &entry, level)
+		err = v.raiseReceipt(limited, s, &r, &entry, level)
 	}
 	var typed *schemas.Error
 	if errors.As(err, &typed) {

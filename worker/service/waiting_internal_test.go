@@ -36,7 +36,7 @@ func TestWaitsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		logged, leave, ok, err := waits.enter(WithPayer(ctx, payer), s, eventKey{"src", id})
+		logged, leave, ok, err := waits.enterWait(WithPayer(ctx, payer), s, eventKey{"src", id})
 		if err != nil {
 			t.Fatal(err)
 		}

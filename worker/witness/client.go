@@ -102,7 +102,7 @@ func New(cfg Config) (*Client, error) {
 		}
 		c.servers = append(c.servers, newServer(address, endpoints[address], cfg.Meter))
 	}
-	cfg.Meter.BeforeReading(c.show)
+	cfg.Meter.BeforeReading(c.showGauges)
 	return c, nil
 }
 
@@ -120,7 +120,7 @@ func (c *Client) Offer(tenant string, head schemas.HeadReply) {
 		}
 		c.tasks[tenant] = next
 		for _, s := range c.servers {
-			s.wait(tenant, c.cfg.Clock())
+			s.noteWaiting(tenant, c.cfg.Clock())
 		}
 	}
 	c.mu.Unlock()
@@ -142,12 +142,12 @@ func (c *Client) Run(ctx context.Context) error {
 		case <-c.wake:
 		case <-tick.C:
 		}
-		c.round(ctx)
+		c.tryDueHeads(ctx)
 	}
 }
 
-// round tries every head that is due. A witness that did not answer is not asked again in it.
-func (c *Client) round(ctx context.Context) {
+// tryDueHeads tries every head that is due. A witness that did not answer is not asked again in it.
+func (c *Client) tryDueHeads(ctx context.Context) {
 	now := c.cfg.Clock()
 	c.mu.Lock()
 	due := map[string]*task{}
@@ -162,14 +162,14 @@ func (c *Client) round(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := c.try(ctx, tenant, t, silent); ctx.Err() == nil {
-			c.tell(ctx, tenant, t, err)
+		if err := c.cosignHead(ctx, tenant, t, silent); ctx.Err() == nil {
+			c.logOutcome(ctx, tenant, t, err)
 		}
 	}
 }
 
-// tell logs what is new of a tenant.
-func (c *Client) tell(ctx context.Context, tenant string, t *task, err error) {
+// logOutcome logs what is new of a tenant.
+func (c *Client) logOutcome(ctx context.Context, tenant string, t *task, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -197,22 +197,22 @@ func (c *Client) Confirm(ctx context.Context, s scope.Scope, head schemas.HeadRe
 			continue
 		}
 		wait.Go(func() {
-			if _, err := c.ask(ctx, srv, s, &head); err != nil {
+			if _, err := c.askWitness(ctx, srv, s, &head); err != nil {
 				answers[i] = fmt.Errorf("witness %s: %w", srv.key.Name(), err)
 			}
 		})
 	}
 	wait.Wait()
 	for i, srv := range c.servers {
-		if unanswered(answers[i]) {
+		if isUnanswered(answers[i]) {
 			c.away[srv] = true
 		}
 	}
 	return errors.Join(answers...)
 }
 
-// try asks the witnesses that have not cosigned a head, and keeps it when enough have.
-func (c *Client) try(ctx context.Context, tenant string, t *task, silent map[*server]bool) error {
+// cosignHead asks the witnesses that have not cosigned a head, and keeps it when enough have.
+func (c *Client) cosignHead(ctx context.Context, tenant string, t *task, silent map[*server]bool) error {
 	s, err := scope.System(tenant)
 	if err != nil {
 		return err
@@ -225,7 +225,7 @@ func (c *Client) try(ctx context.Context, tenant string, t *task, silent map[*se
 	var wait sync.WaitGroup
 	for i, srv := range c.servers {
 		if t.lines[srv] == "" && !silent[srv] {
-			wait.Go(func() { answers[i].line, answers[i].err = c.ask(ctx, srv, s, &t.head) })
+			wait.Go(func() { answers[i].line, answers[i].err = c.askWitness(ctx, srv, s, &t.head) })
 		}
 	}
 	wait.Wait()
@@ -234,15 +234,16 @@ func (c *Client) try(ctx context.Context, tenant string, t *task, silent map[*se
 	for i, srv := range c.servers {
 		switch a := &answers[i]; {
 		case a.line != "":
-			t.lines[srv], more = a.line, true
+			t.lines[srv] = a.line
+			more = true
 		case a.err != nil:
-			silent[srv] = silent[srv] || unanswered(a.err)
-			srv.wait(tenant, c.cfg.Clock())
+			silent[srv] = silent[srv] || isUnanswered(a.err)
+			srv.noteWaiting(tenant, c.cfg.Clock())
 			failed = append(failed, fmt.Errorf("witness %s: %w", srv.key.Name(), a.err))
 		}
 	}
 	if more {
-		failed = append(failed, c.keep(tenant, t))
+		failed = append(failed, c.keepHead(tenant, t))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,8 +254,8 @@ func (c *Client) try(ctx context.Context, tenant string, t *task, silent map[*se
 	return errors.Join(failed...)
 }
 
-// keep keeps a head with its cosignatures, if they are enough.
-func (c *Client) keep(tenant string, t *task) error {
+// keepHead keeps a head with its cosignatures, if they are enough.
+func (c *Client) keepHead(tenant string, t *task) error {
 	signed := t.head.Checkpoint
 	for _, srv := range c.servers {
 		signed += t.lines[srv]
@@ -288,20 +289,20 @@ func (c *Client) Newest(tenant string) string {
 func (c *Client) Err() error {
 	var all []error
 	for _, srv := range c.servers {
-		all = append(all, srv.conflicting())
+		all = append(all, srv.joinConflicts())
 	}
 	return errors.Join(all...)
 }
 
-// show sets the gauges.
-func (c *Client) show() {
+// showGauges sets the gauges.
+func (c *Client) showGauges() {
 	for _, srv := range c.servers {
-		srv.show(c.cfg.Clock())
+		srv.setGauges(c.cfg.Clock())
 	}
 }
 
-// cosignature returns the line of a witness among those of its answer, "" where there is none that holds.
-func cosignature(checkpoint string, answer []byte, key note.Verifier) string {
+// findCosignature returns the line of a witness among those of its answer, "" where there is none that holds.
+func findCosignature(checkpoint string, answer []byte, key note.Verifier) string {
 	n, err := note.Open(append([]byte(checkpoint), answer...), note.VerifierList(key))
 	if err != nil {
 		return ""

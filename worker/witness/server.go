@@ -45,8 +45,8 @@ func newServer(address string, key note.Verifier, m *meter.Set) *server {
 		conflicts: m.Counter(schemas.MetricWitnessConflicts, key.Name())}
 }
 
-// wait notes that a tenant's head waits, from now on if none did.
-func (s *server) wait(tenant string, now time.Time) {
+// noteWaiting notes that a tenant's head waits, from now on if none did.
+func (s *server) noteWaiting(tenant string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, waits := s.waiting[tenant]; !waits {
@@ -54,8 +54,8 @@ func (s *server) wait(tenant string, now time.Time) {
 	}
 }
 
-// cosigned notes that a head of a size is cosigned.
-func (s *server) cosigned(tenant string, size int64) {
+// noteCosigned notes that a head of a size is cosigned.
+func (s *server) noteCosigned(tenant string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known[tenant] = size
@@ -68,8 +68,8 @@ type ConflictError struct{ Why string }
 
 func (e *ConflictError) Error() string { return e.Why }
 
-// conflict notes that the witness speaks against the log of a tenant, and returns why.
-func (s *server) conflict(tenant, why string) error {
+// noteConflict notes that the witness speaks against the log of a tenant, and returns why.
+func (s *server) noteConflict(tenant, why string) error {
 	s.conflicts.Inc()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *server) conflict(tenant, why string) error {
 	return &ConflictError{why}
 }
 
-func (s *server) conflicting() error {
+func (s *server) joinConflicts() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []error
@@ -88,7 +88,7 @@ func (s *server) conflicting() error {
 	return errors.Join(all...)
 }
 
-func (s *server) show(now time.Time) {
+func (s *server) setGauges(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var size int64
@@ -112,8 +112,8 @@ func (s *server) sizeOf(tenant string) int64 {
 	return s.known[tenant]
 }
 
-// unanswered reports whether a witness did not answer, so that it need not be asked for other tenants now.
-func unanswered(err error) bool {
+// isUnanswered reports whether a witness did not answer, so that it need not be asked for other tenants now.
+func isUnanswered(err error) bool {
 	var failed *httpclient.Error
 	return errors.As(err, &failed) && failed.Transient()
 }
@@ -121,26 +121,26 @@ func unanswered(err error) bool {
 // rounds is how often a witness may correct the size that it cosigned last.
 const rounds = 3
 
-// ask has one witness cosign a head, and returns the line of its cosignature.
-func (c *Client) ask(ctx context.Context, srv *server, s scope.Scope, head *schemas.HeadReply) (string, error) {
+// askWitness has one witness cosign a head, and returns the line of its cosignature.
+func (c *Client) askWitness(ctx context.Context, srv *server, s scope.Scope, head *schemas.HeadReply) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	old := min(srv.sizeOf(s.Tenant()), head.Size)
 	for range rounds {
-		body, err := c.request(ctx, s, old, head)
+		body, err := c.buildRequest(ctx, s, old, head)
 		if err != nil {
 			return "", err
 		}
 		answer, err := c.http.Post(ctx, srv.address, body)
 		if err == nil {
-			line := cosignature(head.Checkpoint, answer, srv.key)
+			line := findCosignature(head.Checkpoint, answer, srv.key)
 			if line == "" {
 				return "", errors.New("its answer has no cosignature by its key")
 			}
-			srv.cosigned(s.Tenant(), head.Size)
+			srv.noteCosigned(s.Tenant(), head.Size)
 			return line, nil
 		}
-		if old, err = c.refused(ctx, srv, s, old, head, err); err != nil {
+		if old, err = c.interpretRefusal(ctx, srv, s, old, head, err); err != nil {
 			return "", err
 		}
 	}
@@ -153,9 +153,9 @@ const (
 	rolledBack = "the log was rolled back, or there are two"
 )
 
-// refused says what a witness' refusal means: an error, or the size it cosigned last, with which it is
+// interpretRefusal says what a witness' refusal means: an error, or the size it cosigned last, with which it is
 // asked again.
-func (c *Client) refused(ctx context.Context, srv *server, s scope.Scope, old int64, head *schemas.HeadReply, err error) (
+func (c *Client) interpretRefusal(ctx context.Context, srv *server, s scope.Scope, old int64, head *schemas.HeadReply, err error) (
 	int64, error,
 ) {
 	var failed *httpclient.Error
@@ -168,7 +168,7 @@ func (c *Client) refused(ctx context.Context, srv *server, s scope.Scope, old in
 	case http.StatusForbidden:
 		return 0, fmt.Errorf("it knows this log by another key than %s", head.PublicKey)
 	case http.StatusUnprocessableEntity:
-		return 0, srv.conflict(s.Tenant(), fmt.Sprintf("it cosigned a head of %d entries that this log does not continue: %s", old, rewritten))
+		return 0, srv.noteConflict(s.Tenant(), fmt.Sprintf("it cosigned a head of %d entries that this log does not continue: %s", old, rewritten))
 	case http.StatusConflict:
 	default:
 		return 0, err
@@ -182,17 +182,17 @@ func (c *Client) refused(ctx context.Context, srv *server, s scope.Scope, old in
 	case err != nil:
 		return 0, err
 	case known > now.Size:
-		return 0, srv.conflict(s.Tenant(), fmt.Sprintf("it cosigned %d entries, and this log has %d: %s", known, now.Size, rolledBack))
+		return 0, srv.noteConflict(s.Tenant(), fmt.Sprintf("it cosigned %d entries, and this log has %d: %s", known, now.Size, rolledBack))
 	case known == old && old == head.Size:
-		return 0, srv.conflict(s.Tenant(), fmt.Sprintf("it cosigned another head of %d entries: %s", known, rewritten))
+		return 0, srv.noteConflict(s.Tenant(), fmt.Sprintf("it cosigned another head of %d entries: %s", known, rewritten))
 	case known > head.Size:
 		return 0, errors.New("it has a newer head of this log") // another worker's, whose next one is on its way
 	}
 	return known, nil
 }
 
-// request is the body of an add-checkpoint, with the proof that head continues the first old entries.
-func (c *Client) request(ctx context.Context, s scope.Scope, old int64, head *schemas.HeadReply) ([]byte, error) {
+// buildRequest is the body of an add-checkpoint, with the proof that head continues the first old entries.
+func (c *Client) buildRequest(ctx context.Context, s scope.Scope, old int64, head *schemas.HeadReply) ([]byte, error) {
 	body := fmt.Appendf(nil, "old %d\n", old)
 	if old > 0 && old < head.Size {
 		proof, err := c.cfg.Log.ProveConsistencyAt(ctx, s, old, head.Size)

@@ -64,6 +64,7 @@ func (a *App) applyRerank(cfg *pipeline.Config) error {
 	if err != nil {
 		return &config.UsageError{Err: err}
 	}
-	cfg.Reranker, cfg.Reranked = c, a.RerankBest
+	cfg.Reranker = c
+	cfg.Reranked = a.RerankBest
 	return nil
 }

@@ -23,10 +23,12 @@ import (
 func (n *Node) handleArtifact(w http.ResponseWriter, r *http.Request) {
 	opened, err := n.artifacts.OpenHandle(r.Context(), r.PathValue("handle"))
 	if err != nil {
-		status, text := http.StatusInternalServerError, "the artifact could not be opened"
+		status := http.StatusInternalServerError
+		text := "the artifact could not be opened"
 		var typed *schemas.Error
 		if errors.As(err, &typed) {
-			status, text = typed.Code.HTTPStatus(), typed.Message
+			status = typed.Code.HTTPStatus()
+			text = typed.Message
 		}
 		http.Error(w, text, status)
 		return

@@ -48,7 +48,8 @@ func (d *DecisionPoint) denies() func(reason string) bool {
 
 // measure reports the rate of the cache, and since when the policy in force has been seen.
 func (d *DecisionPoint) measure(m *meter.Set) {
-	rate, loaded := m.Gauge(schemas.MetricDecisionCacheHitRate), m.Gauge(schemas.MetricPolicyLoaded)
+	rate := m.Gauge(schemas.MetricDecisionCacheHitRate)
+	loaded := m.Gauge(schemas.MetricPolicyLoaded)
 	own, _ := d.PDP.(*opa.PDP)
 	revision := ""
 	look := func() {
@@ -144,7 +145,8 @@ func (a *App) openRemote(ctx, _ context.Context, d *DecisionPoint, logger *slog.
 	if err := server.Probe(ctx); err != nil {
 		logger.Warn("the policy server does not answer", "fallback", a.OPAFallback, "error", err)
 	}
-	d.PDP, d.remote = server, server
+	d.PDP = server
+	d.remote = server
 	if !a.OPAFallback {
 		return nil
 	}

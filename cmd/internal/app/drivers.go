@@ -244,7 +244,8 @@ func probeLogDatabase(ctx context.Context, a *App) Finding {
 		f.Detail = strings.Join(risks, "; ")
 		return f
 	}
-	f.OK, f.Detail = true, "Postgres commits with fsync and synchronous_commit on; standbys and backups are its administrator's"
+	f.OK = true
+	f.Detail = "Postgres commits with fsync and synchronous_commit on; standbys and backups are its administrator's"
 	return f
 }
 

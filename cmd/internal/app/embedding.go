@@ -198,10 +198,17 @@ func (s servingIndex) Reset(ctx context.Context, sc scope.Scope) error {
 
 // openMaker opens the model that the settings name, or with them an earlier one.
 func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servingModel, logger *slog.Logger) (*Maker, error) {
-	name, revision, dimensions, shorten := a.embedModel(), a.EmbedRevision, a.EmbedDimensions, a.EmbedShorten
+	name := a.embedModel()
+	revision := a.EmbedRevision
+	dimensions := a.EmbedDimensions
+	shorten := a.EmbedShorten
 	inBinary := a.EmbedURL == ""
 	if was != nil {
-		name, revision, dimensions, shorten, inBinary = was.Name, was.Revision, was.Dimensions, was.Shorten, was.Name == ""
+		name = was.Name
+		revision = was.Revision
+		dimensions = was.Dimensions
+		shorten = was.Shorten
+		inBinary = was.Name == ""
 	}
 	switch {
 	case inBinary && name == "":
@@ -338,8 +345,10 @@ func (e *embedding) status() embeddingStatus {
 	now := e.now.Load()
 	s := embeddingStatus{Model: now.Model().String(), Dimensions: now.Model().Dimensions}
 	if now.remote != nil {
-		endpoint, cached := now.remote.Stats(), now.cache.Stats()
-		s.Endpoint, s.Cache = &endpoint, &cached
+		endpoint := now.remote.Stats()
+		cached := now.cache.Stats()
+		s.Endpoint = &endpoint
+		s.Cache = &cached
 	}
 	if e.encoding != nil {
 		s.Encoder = e.encoding.state()

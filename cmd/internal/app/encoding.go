@@ -81,7 +81,8 @@ const cacheFile = "embeddings.db"
 // openEncoding makes what follows the log with the encoder's vectors, once its index is open.
 func (a *App) openEncoding(s *Stores, logger *slog.Logger) {
 	e := s.Embedder.encoding
-	e.busy, e.owns = func() bool { return false }, func(string) bool { return true }
+	e.busy = func() bool { return false }
+	e.owns = func(string) bool { return true }
 	e.log = s.Log
 	e.reindexer = projection.NewReindexer(projection.ReindexerConfig{Log: s.Log, Index: encodedIndex{e.index, e}, Embedder: e, Sanitizer: s.public, Registry: s.grants, Batch: 16, Passages: true, Logger: logger,
 		Percent: a.EncoderPercent, Busy: func() bool { return e.busy() }, Owns: func(tenant string) bool { return e.owns(tenant) }})
@@ -129,7 +130,8 @@ func (n *Node) AwaitEncoded(ctx context.Context, tenant string) error {
 // Encode has an engine ask the sentence encoder, where there is one.
 func (n *Node) Encode(cfg *pipeline.Config) {
 	if e := n.Embedder.encoding; e != nil {
-		cfg.Encoder, cfg.Encoded = e.Questions, encodedSearches{e.index, e}
+		cfg.Encoder = e.Questions
+		cfg.Encoded = encodedSearches{e.index, e}
 	}
 }
 

@@ -25,9 +25,13 @@ const readLimit = time.Second
 // requests that wait, the streams and the disk.
 func (a *App) measure(n *Node, m *meter.Set) {
 	m.Gauge(schemas.MetricBuild, Version(), Revision()).Set(1)
-	ready, free := m.Gauge(schemas.MetricReady), m.Gauge(schemas.MetricDiskFree)
-	pending, oldest, letters := m.Gauge(schemas.MetricInboxPending), m.Gauge(schemas.MetricInboxOldest), m.Gauge(schemas.MetricDeadLetters)
-	backup, backedUp := m.Gauge(schemas.MetricBackup), m.Gauge(schemas.MetricBackupPosition)
+	ready := m.Gauge(schemas.MetricReady)
+	free := m.Gauge(schemas.MetricDiskFree)
+	pending := m.Gauge(schemas.MetricInboxPending)
+	oldest := m.Gauge(schemas.MetricInboxOldest)
+	letters := m.Gauge(schemas.MetricDeadLetters)
+	backup := m.Gauge(schemas.MetricBackup)
+	backedUp := m.Gauge(schemas.MetricBackupPosition)
 	m.BeforeReading(func() {
 		if last, err := a.lastBackup(); err == nil {
 			backup.Set(float64(last.Made.Unix()))
@@ -102,7 +106,8 @@ func countRequests(m *meter.Set, limited *limited) func(endpoint, tenant, payer 
 		return requestCounts{requests, m.Histograms(schemas.MetricRequestDuration), m.Counter(schemas.MetricPolicyErrors)}
 	})
 	return func(endpoint, tenant, payer string, d time.Duration, refusal *schemas.Error) {
-		c, outcome := counts(tenant), "answered"
+		c := counts(tenant)
+		outcome := "answered"
 		switch {
 		case refusal == nil:
 		case refusal.IsCallersMistake():
@@ -126,7 +131,8 @@ func countRequests(m *meter.Set, limited *limited) func(endpoint, tenant, payer 
 // CountGateway returns what counts the requests to a gateway, and names its build.
 func CountGateway(m *meter.Set) func(gateway.Answered) {
 	m.Gauge(schemas.MetricBuild, Version(), Revision()).Set(1)
-	took, failures := m.Histograms(schemas.MetricGatewayDuration), m.Counters(schemas.MetricGatewayAuthFailures)
+	took := m.Histograms(schemas.MetricGatewayDuration)
+	failures := m.Counters(schemas.MetricGatewayAuthFailures)
 	return func(a gateway.Answered) {
 		m.Counter(schemas.MetricGatewayRequests, a.Operation, strconv.Itoa(a.Status)).Inc()
 		if a.Operation != "stream" {
@@ -174,7 +180,8 @@ func (l countedLog) Append(ctx context.Context, b eventlog.Batch) ([]eventlog.Ou
 // model.
 func countHandover(m *meter.Set, h *schemas.Handover) {
 	for i := range h.Checks {
-		c, outcome := &h.Checks[i], "holds"
+		c := &h.Checks[i]
+		outcome := "holds"
 		if !c.OK {
 			outcome = "fails"
 		}

@@ -94,7 +94,8 @@ func ownHosts(names []string, next http.Handler) http.Handler {
 // within gives a handler whose answer is long its own limit in place of the server's.
 func within(limit time.Duration, handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		c, until := http.NewResponseController(w), time.Now().Add(limit)
+		c := http.NewResponseController(w)
+		until := time.Now().Add(limit)
 		// When the time to read ends, the request's context does, too.
 		if err := errors.Join(c.SetReadDeadline(until), c.SetWriteDeadline(until)); err != nil {
 			http.Error(w, "the connection has no deadlines", http.StatusInternalServerError)

@@ -112,7 +112,8 @@ func (a *App) foreign(ctx context.Context, driver eventlog.Driver, r *Reading) (
 
 // LogKey reads the key that signs heads, and makes it when there is none.
 func (a *App) LogKey(random io.Reader) (note.Signer, string, error) {
-	private, public := a.Path("keys", "log.key"), a.Path("keys", "log.pub")
+	private := a.Path("keys", "log.key")
+	public := a.Path("keys", "log.pub")
 	raw, err := os.ReadFile(private)
 	if errors.Is(err, os.ErrNotExist) {
 		if random == nil {

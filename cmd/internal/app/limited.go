@@ -56,7 +56,8 @@ func (l *limited) note(tenant, principal, endpoint string, now time.Time) {
 		l.of[key] = r
 	}
 	r.count++
-	r.endpoints[endpoint], r.last = true, now
+	r.endpoints[endpoint] = true
+	r.last = now
 }
 
 func (l *limited) expire(now time.Time) {
@@ -125,7 +126,8 @@ func (a *App) CheckLimits(ctx context.Context) Finding {
 	f := Finding{Check: "quotas", OK: true, Detail: "no principal is at a limit"}
 	s, err := a.ReadStatus(ctx)
 	if err != nil {
-		f.Idle, f.Detail = true, "only the process that runs knows who is at a limit"
+		f.Idle = true
+		f.Detail = "only the process that runs knows who is at a limit"
 		return f
 	}
 	const shown = 5

@@ -50,6 +50,8 @@ func heap() (allocated, held uint64) {
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"},
 	}
 	metrics.Read(samples)
-	free, objects, live := samples[1].Value.Uint64(), samples[2].Value.Uint64(), samples[3].Value.Uint64()
+	free := samples[1].Value.Uint64()
+	objects := samples[2].Value.Uint64()
+	live := samples[3].Value.Uint64()
 	return samples[0].Value.Uint64(), free + objects - min(objects, live)
 }

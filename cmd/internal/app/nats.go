@@ -26,7 +26,8 @@ func (a *App) StreamConfig(nc *nats.Conn) jetstream.Config {
 	share := int64(a.StreamMB) << 20 / 16
 	cfg := jetstream.Config{MemoryBytes: 7 * share, LedgerBytes: 7 * share, DLQBytes: share, ArtifactBytes: int64(a.ArtifactMB) << 20, External: a.NATSURL != ""}
 	if cfg.External {
-		if cfg.Replicas = a.NATSReplicas; cfg.Replicas == 0 {
+		cfg.Replicas = a.NATSReplicas
+		if cfg.Replicas == 0 {
 			cfg.Replicas = jetstream.Copies(nc)
 		}
 	}
@@ -56,7 +57,8 @@ func (a *App) inspectNATS(ctx context.Context, conn js.JetStream) (jetstream.Dur
 	var failed error
 	if a.NATSSysCreds != "" {
 		cfg := a.Connection(a.NATSURL, "satchel doctor")
-		cfg.Creds, cfg.NKeySeed = a.NATSSysCreds, ""
+		cfg.Creds = a.NATSSysCreds
+		cfg.NKeySeed = ""
 		nc, err := jetstream.Connect(ctx, cfg, a.Logger(a.Err))
 		if err != nil {
 			failed = fmt.Errorf("NATS_SYS_CREDS: %w", err)

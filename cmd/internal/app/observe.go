@@ -38,7 +38,8 @@ const maxMetricsTenants = 50
 func (a *App) noTelemetry() (*telemetry, error) {
 	tenants := slices.Clone(a.MetricsTenants)
 	slices.Sort(tenants)
-	if tenants = slices.Compact(tenants); len(tenants) > maxMetricsTenants {
+	tenants = slices.Compact(tenants)
+	if len(tenants) > maxMetricsTenants {
 		return nil, config.Usagef("SATCHEL_METRICS_TENANTS: it lists %d tenants; list at most %d", len(tenants), maxMetricsTenants)
 	}
 	for _, tenant := range tenants {
@@ -91,7 +92,8 @@ func (t *telemetry) export(ctx context.Context, who *resource.Resource, endpoint
 		return fmt.Errorf("open the export of traces: %w", err)
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&spansOfRequests{SpanProcessor: sdktrace.NewBatchSpanProcessor(exporter)}), sdktrace.WithResource(who))
-	t.traces, t.stops = provider, append(t.stops, provider.Shutdown)
+	t.traces = provider
+	t.stops = append(t.stops, provider.Shutdown)
 	return nil
 }
 

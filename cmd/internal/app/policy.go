@@ -40,7 +40,9 @@ func (d *DecisionPoint) Explain(ctx context.Context, s scope.Scope, r policies.R
 	if err != nil {
 		return why, err
 	}
-	why.Verdict, why.Revision, why.Warnings = got.Verdicts[0], got.Revision, got.Warnings
+	why.Verdict = got.Verdicts[0]
+	why.Revision = got.Revision
+	why.Warnings = got.Warnings
 	return why, nil
 }
 

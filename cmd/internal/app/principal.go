@@ -54,7 +54,8 @@ func embeddedPrincipals(registry *policies.Registry, roles []string) []embedded.
 		}
 		at := slices.IndexFunc(list, func(p embedded.Principal) bool { return p.Key == m.Key })
 		if at < 0 {
-			at, list = len(list), append(list, embedded.Principal{Key: m.Key})
+			at = len(list)
+			list = append(list, embedded.Principal{Key: m.Key})
 		}
 		list[at].Members = append(list[at].Members, member)
 	}

@@ -157,10 +157,14 @@ func (a *App) rank(cfg *op.Config) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Profiles, cfg.Tenants, cfg.Standard, cfg.MinScore = r.Profiles, r.Tenants, a.Profile, a.MinScore
+	cfg.Profiles = r.Profiles
+	cfg.Tenants = r.Tenants
+	cfg.Standard = a.Profile
+	cfg.MinScore = a.MinScore
 	cfg.Rankers = r.Rankers
 	cfg.Slice = pipeline.Budget{Bytes: a.MaxBytes, Tokens: a.MaxTokens, Items: a.MaxItems}
-	if cfg.TLDR, cfg.Graphs = a.Sentences, a.Graph; cfg.TLDR == 0 {
+	cfg.TLDR, cfg.Graphs = a.Sentences, a.Graph
+	if cfg.TLDR == 0 {
 		cfg.TLDR = -1 // to the engine 0 is its default
 	}
 	return r.Notes, nil

@@ -53,7 +53,9 @@ func (a *App) readServing() (*servingModel, error) {
 func (a *App) writeServing(s *VectorTarget, folder string) error {
 	m := servingModel{Model: s.Model().String(), Dimensions: s.Model().Dimensions, Folder: folder}
 	if s.remote != nil {
-		m.Name, m.Revision, m.Shorten = a.EmbedModel, a.EmbedRevision, a.EmbedShorten
+		m.Name = a.EmbedModel
+		m.Revision = a.EmbedRevision
+		m.Shorten = a.EmbedShorten
 	}
 	raw, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -105,7 +107,8 @@ func (a *App) openSides(ctx context.Context, s *Stores, bytes int64, logger *slo
 		}
 	}
 	for i, side := range s.Embedder.sides() {
-		told, every := onError, 0
+		told := onError
+		every := 0
 		if e := s.Embedder.encoding; e != nil && side == &e.VectorTarget {
 			every = 1000 // what is lost costs more than with the table
 			told = func(tenant string, err error) {
@@ -120,7 +123,8 @@ func (a *App) openSides(ctx context.Context, s *Stores, bytes int64, logger *slo
 		if err != nil {
 			return err
 		}
-		side.index, side.kept = vector.New(x), k
+		side.index = vector.New(x)
+		side.kept = k
 	}
 	s.Vector = servingIndex{s.Embedder}
 	if s.Embedder.encoding != nil {

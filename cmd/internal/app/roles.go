@@ -63,7 +63,8 @@ func (a *App) openRoles(n *Node, o NodeOptions, logger *slog.Logger) (*roles.Run
 func (a *App) rolesPlayed() ([]string, error) {
 	var played []string
 	for _, role := range strings.Split(a.Roles, ",") {
-		if role = strings.TrimSpace(role); role == "" {
+		role = strings.TrimSpace(role)
+		if role == "" {
 			continue
 		}
 		if !slices.Contains(roles.Names(), role) {

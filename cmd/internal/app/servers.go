@@ -58,16 +58,23 @@ func (a *App) retrieval() time.Duration {
 // in the folder dir, and with servers in the database that is set, under other schemas.
 func (a *App) Apart(dir string, servers bool) (*App, error) {
 	settings := *a.Settings
-	settings.Dir, settings.NATSURL, settings.Principals = dir, "", "" // no registry knows its tenants and principals
+	settings.Dir = dir
+	settings.NATSURL = ""
+	settings.Principals = "" // no registry knows its tenants and principals
 	if servers && a.DatabaseURL+a.Neo4jURL+a.QdrantURL == "" {
 		return nil, config.Usagef("to run on servers it needs DATABASE_URL, NEO4J_URL or QDRANT_URL")
 	}
 	if servers {
 		name := "satchel_run_" + strings.ToLower(rand.Text())
-		settings.DatabaseSchema, settings.Neo4jNamespace, settings.QdrantCollection = name, name+"/", name
+		settings.DatabaseSchema = name
+		settings.Neo4jNamespace = name + "/"
+		settings.QdrantCollection = name
 	} else {
-		settings.DatabaseURL, settings.Keyword, settings.KeywordLang = "", "inproc", ""
-		settings.Neo4jURL, settings.QdrantURL = "", ""
+		settings.DatabaseURL = ""
+		settings.Keyword = "inproc"
+		settings.KeywordLang = ""
+		settings.Neo4jURL = ""
+		settings.QdrantURL = ""
 	}
 	return &App{Settings: &settings, Out: a.Out, Err: a.Err, In: a.In}, nil
 }

@@ -74,7 +74,8 @@ func (a *App) CheckIndexes(ctx context.Context) Finding {
 	f := Finding{Check: "indexes", OK: true, Detail: "none was found damaged since the start"}
 	s, err := a.ReadStatus(ctx)
 	if err != nil {
-		f.Idle, f.Detail = true, "damage is found, and made good, by the process that runs"
+		f.Idle = true
+		f.Detail = "damage is found, and made good, by the process that runs"
 		return f
 	}
 	if len(s.Damaged) > 0 {

@@ -72,7 +72,8 @@ func (t *Tenant) read(ctx context.Context, s scope.Scope, log *eventlog.Log, sto
 	if err != nil {
 		return damaged(err)
 	}
-	if t.Size = head.Size; t.Size > 0 {
+	t.Size = head.Size
+	if t.Size > 0 {
 		last, err := log.Read(ctx, s, t.Size-1, 1)
 		if err != nil {
 			return damaged(err)
@@ -92,7 +93,8 @@ func (t *Tenant) read(ctx context.Context, s scope.Scope, log *eventlog.Log, sto
 	var bad *eventlog.VerifyError
 	switch err := log.CheckTrustedHead(ctx, s); {
 	case errors.As(err, &bad):
-		t.State, t.Problem = TenantRolledBack, bad.Problem
+		t.State = TenantRolledBack
+		t.Problem = bad.Problem
 	case errors.Is(err, eventlog.ErrOtherKey):
 		return otherKey(err)
 	case err != nil:

@@ -41,11 +41,13 @@ func (t *tenantLog) checkSegments() error {
 // extend brings the segments up to the log's present head, and reports whether something was
 // erased since: then the segments hold what the log has no more.
 func (t *tenantLog) extend(ctx context.Context) (again bool, err error) {
-	before, now := t.head, eventlog.Head{}
+	before := t.head
+	now := eventlog.Head{}
 	if now, err = t.src.Log.Head(ctx, t.scope); err != nil {
 		return false, err
 	}
-	if t.total = now.Size; now.Size < before.Size {
+	t.total = now.Size
+	if now.Size < before.Size {
 		return false, fmt.Errorf("%w: %d entries, and the log has %d", eventlog.ErrDiffers, before.Size, now.Size)
 	}
 	if now != before {

@@ -249,7 +249,8 @@ func (b *Backup) eraseAgain(ctx context.Context, t Target, restored []Restored) 
 
 // knownHeads makes the largest head that is known of each tenant the kept one.
 func (b *Backup) knownHeads(ctx context.Context, t Target) ([]Restored, error) {
-	largest, signed := map[string]eventlog.Head{}, map[string][]byte{}
+	largest := map[string]eventlog.Head{}
+	signed := map[string][]byte{}
 	for _, dir := range []string{b.HeadsDir(), filepath.Join(t.Dir, "heads"), t.Heads} {
 		files, err := os.ReadDir(dir)
 		missing := errors.Is(err, fs.ErrNotExist) && (dir == "" || dir != t.Heads)
@@ -274,7 +275,8 @@ func (b *Backup) knownHeads(ctx context.Context, t Target) ([]Restored, error) {
 				return nil, fmt.Errorf("read known head %s: %w", filepath.Join(dir, f.Name()), err)
 			}
 			if head.Size > largest[tenant].Size {
-				largest[tenant], signed[tenant] = head, raw
+				largest[tenant] = head
+				signed[tenant] = raw
 			}
 		}
 	}

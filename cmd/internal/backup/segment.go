@@ -83,7 +83,8 @@ func (w *segmentWriter) add(rows []eventlog.Row) error {
 		if _, err := w.out.Write(w.buf); err != nil {
 			return fmt.Errorf("write segment: %w", err)
 		}
-		w.to, w.bytes = row.Position, w.bytes+int64(len(w.buf))
+		w.to = row.Position
+		w.bytes = w.bytes + int64(len(w.buf))
 		if lacks(row) {
 			w.erased++
 		}

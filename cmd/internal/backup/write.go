@@ -250,7 +250,8 @@ func (w *writer) log(ctx context.Context, tenant string) error {
 		return err
 	}
 	for again := true; again; {
-		if t.round++; t.round > rounds {
+		t.round++
+		if t.round > rounds {
 			return fmt.Errorf("back up tenant %q: erasures go on faster than the log is read", tenant)
 		}
 		if again, err = t.extend(ctx); err != nil {

@@ -74,7 +74,8 @@ func printProblems(w io.Writer, err error) {
 
 // printMisused says what the parser refused, under the name it was given by, and where help is.
 func (p *Program) printMisused(w io.Writer, err error) {
-	text, name := err.Error(), p.Name
+	text := err.Error()
+	name := p.Name
 	var refused *kong.ParseError
 	if errors.As(err, &refused) {
 		given := func(f *kong.Flag) bool {

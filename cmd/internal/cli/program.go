@@ -50,7 +50,8 @@ func (p *Program) Run(ctx context.Context, args []string, in io.Reader, out, err
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	stdout := &terminal.Pipe{W: out, Stop: stop}
-	out, errOut = &terminal.Plain{W: stdout}, &terminal.Plain{W: errOut}
+	out = &terminal.Plain{W: stdout}
+	errOut = &terminal.Plain{W: errOut}
 	args = plainWords(args)
 	if i := slices.IndexFunc(args, func(arg string) bool { return !utf8.ValidString(arg) }); i >= 0 { // the parser would change it
 		fmt.Fprintf(errOut, "%s: argument %d, %q, is not UTF-8\n", p.Name, i+1, args[i])

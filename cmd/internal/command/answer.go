@@ -82,7 +82,8 @@ func printSentences(w io.Writer, a *schemas.RoleAnswer) {
 		return
 	}
 	for i := range a.Sentences {
-		s, text := &a.Sentences[i], language.Unsigned(a.Sentences[i].Text)
+		s := &a.Sentences[i]
+		text := language.Unsigned(a.Sentences[i].Text)
 		if s.Speaker != "" {
 			text = s.Speaker + ": " + text
 		}
@@ -143,7 +144,8 @@ func ChecksLine(checks []schemas.Check) string {
 		}
 	}
 	slices.Reverse(parts)
-	if slices.Reverse(failed); len(failed) > 0 {
+	slices.Reverse(failed)
+	if len(failed) > 0 {
 		return strings.Join(parts, ", ") + ": FAILED " + strings.Join(failed, ", ")
 	}
 	return strings.Join(parts, ", ") + ": all hold"

@@ -120,7 +120,8 @@ func (c *artifactOpenCmd) Run(ctx context.Context, a *app.App) (err error) {
 		if _, err := io.MultiWriter(out, sum).Write(reply.Data); err != nil {
 			return err
 		}
-		if offset += len(reply.Data); !reply.More {
+		offset += len(reply.Data)
+		if !reply.More {
 			if c.Out != "" {
 				fmt.Fprintf(a.Out, "%d bytes to %s%s\n", offset, c.Out, MaskedNote(&reply, hex.EncodeToString(sum.Sum(nil))))
 			}

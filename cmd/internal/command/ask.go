@@ -199,7 +199,8 @@ func printSignals(w io.Writer, signals map[string]float64) {
 // PrintDrops prints what a pack left out. Of an item that the pack shows in part it says where that is from, or how
 // it begins; of the others the result has the ids alone.
 func PrintDrops(w io.Writer, p *schemas.ResultPayload, explain bool) {
-	d, places := &p.Drop, shownPlaces(p)
+	d := &p.Drop
+	places := shownPlaces(p)
 	counts := map[schemas.DropReason][]string{}
 	drops := slices.Clone(d.Drops)
 	if explain {

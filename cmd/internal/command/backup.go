@@ -191,7 +191,8 @@ type progressBars struct {
 func (b *progressBars) set(what string, done, total int64) {
 	if b.bar == nil || b.what != what {
 		b.end()
-		b.bar, b.what = b.app.Progress(what), what
+		b.bar = b.app.Progress(what)
+		b.what = what
 	}
 	b.bar.Set(done, total)
 }

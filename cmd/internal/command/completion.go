@@ -70,7 +70,8 @@ func complete(at *kong.Node, words []string) []suggestion {
 		case word == "--":
 			plain = true
 		case strings.HasPrefix(word, "-") && !plain:
-			if flag = findFlag(at, name); whole || flag != nil && (flag.IsBool() || flag.IsCounter()) {
+			flag = findFlag(at, name)
+			if whole || flag != nil && (flag.IsBool() || flag.IsCounter()) {
 				flag = nil
 			}
 		default:
@@ -81,7 +82,8 @@ func complete(at *kong.Node, words []string) []suggestion {
 	case flag != nil:
 		return values(flag.Value, "", strings.TrimPrefix(current, "="))
 	case strings.HasPrefix(current, "-") && whole && !plain:
-		if flag = findFlag(at, name); flag == nil {
+		flag = findFlag(at, name)
+		if flag == nil {
 			return nil
 		}
 		return values(flag.Value, name+"=", value)

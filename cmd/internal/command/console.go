@@ -52,7 +52,8 @@ func (c *Console) Run(ctx context.Context, a *app.App) error {
 
 // token reads the token.
 func (c *Console) token() (string, error) {
-	raw, err := []byte(os.Getenv("SATCHEL_TOKEN")), error(nil)
+	raw := []byte(os.Getenv("SATCHEL_TOKEN"))
+	err := error(nil)
 	switch c.TokenFile {
 	case "":
 	case "-":

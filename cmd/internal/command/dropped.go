@@ -81,7 +81,8 @@ func (c *Dropped) list(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	byReason, parts := map[schemas.DropReason][]*schemas.Drop{}, 0
+	byReason := map[schemas.DropReason][]*schemas.Drop{}
+	parts := 0
 	for i := range report.Drops {
 		d := &report.Drops[i]
 		byReason[d.Reason] = append(byReason[d.Reason], d)

@@ -74,7 +74,9 @@ func (c *Ledger) Run(ctx context.Context, a *app.App) error {
 			return err
 		}
 	}
-	unproved, foreign, seen := 0, 0, 0
+	unproved := 0
+	foreign := 0
+	seen := 0
 	err = e.FollowLedger(ctx, opts, func(l emitters.LedgerEvent) error {
 		seen++
 		line := newLedgerLine(l)
@@ -86,7 +88,8 @@ func (c *Ledger) Run(ctx context.Context, a *app.App) error {
 			if err != nil {
 				return err
 			}
-			if line.Proved = &ok; !ok {
+			line.Proved = &ok
+			if !ok {
 				unproved++
 			}
 		}
@@ -145,7 +148,8 @@ func warnUnused(ctx context.Context, a *app.App) error {
 	}
 	used := false // by more than questions; a gap is of what has gone from the window or was erased
 	err = e.FollowLedger(ctx, emitters.FollowOptions{Once: true}, func(l emitters.LedgerEvent) error {
-		if used = l.Gap != nil && l.Gap.Foreign == 0 || l.Kind == schemas.LedgerMemory; used {
+		used = l.Gap != nil && l.Gap.Foreign == 0 || l.Kind == schemas.LedgerMemory
+		if used {
 			return emitters.ErrStop
 		}
 		return nil

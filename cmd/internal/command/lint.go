@@ -56,7 +56,9 @@ type LintFinding struct {
 
 // Run checks the files and prints each problem with its line and JSON pointer.
 func (c Lint) Run(a *app.App) error {
-	bad, lines, lacking := 0, 0, 0
+	bad := 0
+	lines := 0
+	lacking := 0
 	for _, name := range c.Files {
 		r, closeFile, err := Open(name, a.In)
 		if err != nil {
@@ -83,7 +85,8 @@ func (c Lint) Run(a *app.App) error {
 		if printErr != nil {
 			return printErr
 		}
-		lines, bad = lines+rep.Lines, bad+rep.Bad
+		lines = lines + rep.Lines
+		bad = bad + rep.Bad
 	}
 	if lacking > 0 {
 		fmt.Fprintf(a.Err, "%s only what satchel import fills in where it is absent: %s\n", terminal.Plural(lacking, "line lacks", "lines lack"), filledIn)

@@ -69,7 +69,8 @@ func enrol(a *app.App, m *policies.Member, public string, change func([]byte, po
 		return config.Usagef("read the registry: %v", err)
 	}
 	var seed []byte
-	if m.Key = public; public == "" {
+	m.Key = public
+	if public == "" {
 		if seed, m.Key, err = newUser(); err != nil {
 			return err
 		}

@@ -46,7 +46,8 @@ func (c *Reembed) Run(ctx context.Context, a *app.App) error {
 		if err != nil {
 			return fmt.Errorf("no running Satchel says over HTTP how far it is (%w); satchel up embeds anew when the model has changed", err)
 		}
-		r, e := s.Embedding.Reembedding, s.Embedding.Encoder
+		r := s.Embedding.Reembedding
+		e := s.Embedding.Encoder
 		switch {
 		case r != nil:
 			bar.Set(r.Done, r.Total)
@@ -222,7 +223,8 @@ func (out *comparison) compare(ctx context.Context, log *eventlog.Log, sc scope.
 		}
 	}
 	n := float64(out.Queries)
-	out.Overlap, out.Same = out.Overlap/n, out.Same/n
+	out.Overlap = out.Overlap / n
+	out.Same = out.Same / n
 	for m := range out.Trials {
 		out.Trials[m].Again /= n
 	}

@@ -26,7 +26,8 @@ func answering(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
 		lines := bufio.NewReader(in)
 		for {
 			line, err := lines.ReadBytes('\n')
-			message, refused := bytes.TrimSpace(line), []byte(nil)
+			message := bytes.TrimSpace(line)
+			refused := []byte(nil)
 			if len(message) > 0 {
 				refused = mcp.Refuse(message)
 			}

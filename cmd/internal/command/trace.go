@@ -71,7 +71,8 @@ func TraceOf(ctx context.Context, e *emitters.Emitter, request string, upTo int6
 // printTrace prints for whom it was, and one line an entry. What another principal has
 // asked for under the same id is marked.
 func printTrace(w io.Writer, lines []LedgerLine) {
-	begun, whose := lines[0].at, ownerOf(lines)
+	begun := lines[0].at
+	whose := ownerOf(lines)
 	fmt.Fprintf(w, "principal %s\n", whose)
 	for i := range lines {
 		l := &lines[i]
@@ -143,9 +144,11 @@ func handoverFacts(h *schemas.Handover) string {
 	if h.Invocation != nil && h.From == "synthesizer" {
 		parts = append(parts, fmt.Sprintf("%s, %s cited, %d tokens in (the payload as JSON: task, plan, snippets), %d out", h.Invocation.Model, terminal.Plural(len(h.Cited), "item", "items"), h.Invocation.PromptTokens, h.Invocation.AnswerTokens))
 	}
-	held, failed := 0, []string{}
+	held := 0
+	failed := []string{}
 	for _, c := range h.Checks {
-		if held++; !c.OK {
+		held++
+		if !c.OK {
 			failed = append(failed, c.Name)
 		}
 	}

@@ -43,7 +43,9 @@ func (c *Verify) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return err
 	}
-	logs, bad, around := 0, 0, 0
+	logs := 0
+	bad := 0
+	around := 0
 	for _, r := range results {
 		switch {
 		case r.Tenant == "":
@@ -51,7 +53,8 @@ func (c *Verify) Run(ctx context.Context, a *app.App) error {
 		case r.OK:
 			logs++
 		default:
-			logs, bad = logs+1, bad+1
+			logs = logs + 1
+			bad = bad + 1
 		}
 	}
 	err = PrintReply(a, results, func(w io.Writer) {
@@ -148,7 +151,8 @@ func verifyTenant(ctx context.Context, a *app.App, log *eventlog.Log, tenant str
 	var bad *eventlog.VerifyError
 	switch {
 	case errors.As(err, &bad):
-		r.Position, r.Problem = bad.Position, bad.Problem
+		r.Position = bad.Position
+		r.Problem = bad.Problem
 		return r, nil
 	case errors.Is(err, eventlog.ErrCorrupt):
 		r.Problem = err.Error()

@@ -30,7 +30,8 @@ func Named(f *kong.Flag) string {
 // CheckVariables refuses a setting whose two variables have different values. The error has no value: it may be a secret.
 func (s *Settings) CheckVariables(getenv func(string) string) error {
 	for _, one := range s.Effective() {
-		name, older := getenv(one.Env), getenv(one.Older)
+		name := getenv(one.Env)
+		older := getenv(one.Older)
 		if strings.HasPrefix(name, "tcp://") || strings.HasPrefix(older, "tcp://") { // Kubernetes names a service so
 			continue
 		}

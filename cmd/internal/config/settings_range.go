@@ -23,7 +23,8 @@ func CheckRanges(flags []*kong.Flag, given func(flag string) bool) error {
 		if len(f.Envs) > 0 && !given(f.Name) {
 			written = Named(f)
 		}
-		least, most := f.Tag.Get("min"), f.Tag.Get("max")
+		least := f.Tag.Get("min")
+		most := f.Tag.Get("max")
 		ok, err := InRange(text, least, most)
 		switch {
 		case err != nil:

@@ -12,7 +12,8 @@ import (
 // are nearly one which is not set. An empty one is no setting of anybody's, and what
 // Kubernetes tells pods of a service named satchel, and what the tests read, is not meant.
 func (s *Settings) UnknownSettings(environ []string) []string {
-	set, known := map[string]string{}, map[string]bool{"SATCHEL_FAILPOINT": true, "SATCHEL_AS": true, "SATCHEL_TOKEN": true}
+	set := map[string]string{}
+	known := map[string]bool{"SATCHEL_FAILPOINT": true, "SATCHEL_AS": true, "SATCHEL_TOKEN": true}
 	for _, pair := range environ {
 		if name, value, _ := strings.Cut(pair, "="); value != "" {
 			set[name] = value
@@ -20,7 +21,8 @@ func (s *Settings) UnknownSettings(environ []string) []string {
 	}
 	settings := s.Effective()
 	for _, s := range settings {
-		known[s.Env], known[s.Older] = true, true
+		known[s.Env] = true
+		known[s.Older] = true
 	}
 	var said []string
 	for _, name := range slices.Sorted(maps.Keys(set)) {
@@ -63,7 +65,8 @@ func nearest(name, own string, settings []Setting) string {
 		}
 		for _, known := range []string{s.Env, s.Older} {
 			if d := Distance(name, known); known != "" && d <= most {
-				best, most = known, d-1
+				best = known
+				most = d - 1
 			}
 		}
 	}

@@ -20,10 +20,13 @@ type Doctor struct{}
 
 // Run examines and prints.
 func (c *Doctor) Run(ctx context.Context, a *app.App) error {
-	registry, policy, running := checkRegistry(ctx, a), a.CheckPolicy(ctx), checkRunning(ctx, a)
+	registry := checkRegistry(ctx, a)
+	policy := a.CheckPolicy(ctx)
+	running := checkRunning(ctx, a)
 	if answers(running) {
 		const own = "; by the settings doctor was given, those of the running process may be others"
-		registry.Detail, policy.Detail = registry.Detail+own, policy.Detail+own
+		registry.Detail = registry.Detail + own
+		policy.Detail = policy.Detail + own
 	}
 	findings := append([]app.Finding{a.CheckSettings(), checkFolder(a), checkWritable(a), registry, policy}, a.CheckSignatures()...)
 	findings = append(findings, a.CheckEmbedding(ctx), running, checkRanking(a), checkRelevance(a),

@@ -36,7 +36,8 @@ func checkPartitions(ctx context.Context, a *app.App, running app.Finding) app.F
 		return reportFailed(check, "%v", err)
 	}
 	defer log.Close()
-	began, waiting := time.Now(), map[string]uint64(nil)
+	began := time.Now()
+	waiting := map[string]uint64(nil)
 	for {
 		now, err := readWaiting(ctx, conn.NC, log.Log)
 		if err != nil {

@@ -41,7 +41,8 @@ func checkRanking(a *app.App) app.Finding {
 	}
 	f := reportPassed("ranking", "profile %s, weights sum to 1 (%s), min_score %g", a.Profile, strings.Join(weights, ", "), a.MinScore)
 	if a.MinScore > highScore {
-		f.OK, f.Detail = false, f.Detail+": few items reach that, so requests find next to nothing"
+		f.OK = false
+		f.Detail = f.Detail + ": few items reach that, so requests find next to nothing"
 	}
 	for _, note := range r.Notes {
 		f.Detail += "; " + note
@@ -57,7 +58,8 @@ func checkBudgets(a *app.App) app.Finding {
 	}
 	f := reportPassed("budgets", "at most %d bytes, %d tokens, %s a request", a.MaxBytes, a.MaxTokens, items)
 	if a.MaxBytes > 0 && a.MaxBytes < fewBytes || a.MaxTokens > 0 && a.MaxTokens < fewTokens {
-		f.OK, f.Detail = false, f.Detail+": too few for a handful of items, so most of what is found is dropped"
+		f.OK = false
+		f.Detail = f.Detail + ": too few for a handful of items, so most of what is found is dropped"
 	}
 	return f
 }

@@ -93,8 +93,11 @@ func Collect(ctx context.Context, src Source, o Options) ([]byte, Summary, error
 	}
 	key := c.Log.VerifierKey(c.Scope)
 	c.members["keys/policy"] = []byte("log " + key + "\nquorum none\n")
-	c.members["checkpoint"], c.members["keys/log.vkey"] = c.signed, []byte(key+"\n")
-	c.members["verify.py"], c.members["verify.html"], c.members["README.txt"] = verifyPy, verifyHTML, readme
+	c.members["checkpoint"] = c.signed
+	c.members["keys/log.vkey"] = []byte(key + "\n")
+	c.members["verify.py"] = verifyPy
+	c.members["verify.html"] = verifyHTML
+	c.members["README.txt"] = readme
 	manifest, err := c.Log.Sign(c.Scope, c.manifest())
 	if err != nil {
 		return nil, Summary{}, err
@@ -106,7 +109,8 @@ func Collect(ctx context.Context, src Source, o Options) ([]byte, Summary, error
 
 // chooseHead takes the head that every proof leads to.
 func (c *collector) chooseHead(ctx context.Context) (err error) {
-	if c.signed = c.o.Checkpoint; c.signed != nil {
+	c.signed = c.o.Checkpoint
+	if c.signed != nil {
 		c.head, err = c.Log.OpenCheckpoint(c.Scope, c.signed)
 		return err
 	}
@@ -305,7 +309,8 @@ func (c *collector) whole(ctx context.Context, position int64) error {
 		if err != nil {
 			return fmt.Errorf("encode opening: %w", err)
 		}
-		c.members[entryName(position, "data")], c.members[entryName(position, "opening")] = row.Content.Data, raw
+		c.members[entryName(position, "data")] = row.Content.Data
+		c.members[entryName(position, "opening")] = raw
 		return nil
 	})
 }

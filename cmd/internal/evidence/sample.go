@@ -142,11 +142,14 @@ func Ratings(in io.Reader) (Rating, error) {
 	if err != nil {
 		return out, fmt.Errorf("read ratings: the first line: %w", err)
 	}
-	pack, item, relevant := slices.Index(head, columns[0]), slices.Index(head, columns[2]), slices.Index(head, columns[4])
+	pack := slices.Index(head, columns[0])
+	item := slices.Index(head, columns[2])
+	relevant := slices.Index(head, columns[4])
 	if pack < 0 || item < 0 || relevant < 0 {
 		return out, fmt.Errorf("read ratings: the first line needs the columns %q, %q and %q, separated by commas", columns[0], columns[2], columns[4])
 	}
-	seen, rated := map[[2]string]bool{}, map[string]bool{}
+	seen := map[[2]string]bool{}
+	rated := map[string]bool{}
 	for {
 		record, err := lines.Read()
 		if errors.Is(err, io.EOF) {
@@ -174,7 +177,8 @@ func Ratings(in io.Reader) (Rating, error) {
 		out.Rated++
 		rated[record[pack]] = true
 	}
-	if out.Packs = len(rated); out.Packs == 0 {
+	out.Packs = len(rated)
+	if out.Packs == 0 {
 		return out, errors.New("read ratings: nothing is rated: write yes or no into the column \"relevant\"")
 	}
 	out.Share, out.Low, out.High = wilson(out.Relevant, out.Rated)
@@ -186,6 +190,7 @@ func wilson(hits, n int) (share, low, high float64) {
 	const z = 1.959964
 	total := float64(n)
 	share = float64(hits) / total
-	middle, width := share+z*z/(2*total), z*math.Sqrt(share*(1-share)/total+z*z/(4*total*total))
+	middle := share + z*z/(2*total)
+	width := z * math.Sqrt(share*(1-share)/total+z*z/(4*total*total))
 	return share, (middle - width) / (1 + z*z/total), (middle + width) / (1 + z*z/total)
 }

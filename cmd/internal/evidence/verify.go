@@ -85,9 +85,11 @@ func (v *verifier) manifest() error {
 		words := strings.SplitN(rest, " ", map[string]int{"file": 3, "pack": 4}[kind])
 		switch {
 		case kind == "tenant":
-			v.tenant, err = rest, nil
+			v.tenant = rest
+			err = nil
 		case kind == "origin":
-			v.origin, err = rest, nil
+			v.origin = rest
+			err = nil
 		case kind == "content":
 			v.content, err = strconv.ParseBool(rest)
 		case kind == "head":
@@ -131,7 +133,8 @@ func (v *verifier) readPack(words []string) error {
 	var errs []error
 	for i, to := range []*int64{&p.pack, &p.drop, &p.decision} {
 		n, err := strconv.ParseInt(words[i], 10, 64)
-		*to, errs = n, append(errs, err)
+		*to = n
+		errs = append(errs, err)
 	}
 	v.packs = append(v.packs, p)
 	return errors.Join(errs...)
@@ -346,7 +349,8 @@ func (v *verifier) items(pack *schemas.ContextPack, drops *schemas.DropReport, d
 
 // verdicts returns the items that a decision allows, and those that it denies or leaves nothing of.
 func verdicts(decision *schemas.PolicyDecision, drops *schemas.DropReport) (allowed, denied map[string]bool) {
-	allowed, denied = map[string]bool{}, map[string]bool{}
+	allowed = map[string]bool{}
+	denied = map[string]bool{}
 	for _, verdict := range decision.Verdicts {
 		if verdict.Allow {
 			allowed[verdict.ItemID] = true

@@ -122,7 +122,8 @@ func unpack(raw []byte) (Members, error) {
 	if err != nil {
 		return nil, &BadError{"the zip", err.Error()}
 	}
-	m, left := Members{}, uint64(len(raw))
+	m := Members{}
+	left := uint64(len(raw))
 	for _, f := range r.File {
 		at, err := f.DataOffset()
 		switch {

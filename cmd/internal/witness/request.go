@@ -56,7 +56,8 @@ func parse(body []byte) (request, error) {
 	if len(lines)-1 > maxProof {
 		return req, fmt.Errorf("a proof has at most %d hashes", maxProof)
 	}
-	req.old, req.note = old, signed
+	req.old = old
+	req.note = signed
 	for i, line := range lines[1:] {
 		h, err := tlog.ParseHash(line)
 		if err != nil {

@@ -144,16 +144,23 @@ type object = map[string]any
 // encode returns the board as Grafana imports it.
 func (b *board) encode() ([]byte, error) {
 	const width, height, numbers = 12, 8, 6
-	panels, x, y := []object{}, 0, 0
+	panels := []object{}
+	x := 0
+	y := 0
 	source := object{"type": "prometheus", "uid": "${datasource}"}
 	for i, p := range b.panels {
-		w, h, kind := width, height, "timeseries"
+		w := width
+		h := height
+		kind := "timeseries"
 		if p.single {
-			w, h, kind = numbers, height/2, "stat"
+			w = numbers
+			h = height / 2
+			kind = "stat"
 		}
 		if x+w > 2*width || i > 0 && p.single != b.panels[i-1].single && x > 0 {
 			before := b.panels[i-1]
-			x, y = 0, y+height
+			x = 0
+			y = y + height
 			if before.single {
 				y -= height / 2
 			}

@@ -115,10 +115,13 @@ func trialOf(r *alert.Rule) trial {
 	case alert.Below:
 		t.bad, t.good = one(name, fmt.Sprintf("%vx60 %vx20", c.Limit-1, c.Limit)), one(name, fmt.Sprintf("%vx80", c.Limit))
 	case alert.Grew: // it grows at once, and the rule forgets
-		t.fires, t.silent = 2*time.Minute, c.Over+5*time.Minute
+		t.fires = 2 * time.Minute
+		t.silent = c.Over + 5*time.Minute
 		t.bad, t.good = one(name, fmt.Sprintf("0 %vx100", 2*(c.Limit+1))), one(name, "0x100")
 	case alert.Older:
-		t.step, t.fires, t.silent = time.Hour, time.Duration(c.Limit)*time.Second+time.Hour, time.Duration(c.Limit)*time.Second+3*time.Hour
+		t.step = time.Hour
+		t.fires = time.Duration(c.Limit)*time.Second + time.Hour
+		t.silent = time.Duration(c.Limit)*time.Second + 3*time.Hour
 		late := int(t.fires/time.Hour) + 1
 		t.bad = one(name, fmt.Sprintf("1x%d %dx5", late-1, late*3600))
 		t.good = append(one(name, fmt.Sprintf("1+3600x%d", late+5)),
@@ -183,7 +186,8 @@ func burnTests(b burn) testFile {
 			instance string
 			share    float64
 		}{{faulty, 1.2}, {sound, 0.8}} {
-			instance, speed := spender.instance, spender.share*b.factor
+			instance := spender.instance
+			speed := spender.share * b.factor
 			t.Series = append(t.Series, spending(o.Name, instance, speed*(1-o.Target), int(b.long/step))...)
 			for _, other := range burns {
 				if speed > other.factor {

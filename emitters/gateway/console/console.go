@@ -94,39 +94,39 @@ func New(cfg Config) (http.Handler, error) {
 	c := &console{Config: cfg, sessions: newSessions(), pages: pages}
 	mux := http.NewServeMux()
 	for path, show := range map[string]func(view) (page, error){
-		"GET /console/{$}":                      overview,
-		"GET /console/ask":                      ask,
-		"POST /console/ask":                     answer,
-		"GET /console/packs":                    packs,
-		"GET /console/packs/{pack}":             pack,
-		"GET /console/packs/{pack}/debug":       debug,
-		"GET /console/packs/{pack}/items/{id}":  explain,
+		"GET /console/{$}":                      makeOverviewPage,
+		"GET /console/ask":                      makeAskPage,
+		"POST /console/ask":                     answerQuestion,
+		"GET /console/packs":                    makePacksPage,
+		"GET /console/packs/{pack}":             makePackPage,
+		"GET /console/packs/{pack}/debug":       makeDebugPage,
+		"GET /console/packs/{pack}/items/{id}":  makeExplainPage,
 		"POST /console/packs/{pack}/items/{id}": readItem,
-		"GET /console/diff":                     diff,
-		"GET /console/write":                    write,
-		"GET /console/erasures":                 audited(erasures),
-		"GET /console/ledger":                   audited(ledger),
-		"GET /console/verify":                   verify,
+		"GET /console/diff":                     makeDiffPage,
+		"GET /console/write":                    makeWritePage,
+		"GET /console/erasures":                 requireAudit(makeErasuresPage),
+		"GET /console/ledger":                   requireAudit(makeLedgerPage),
+		"GET /console/verify":                   makeVerifyPage,
 	} {
-		mux.Handle(path, c.show(show))
+		mux.Handle(path, c.servePage(show))
 	}
-	mux.Handle("GET /console/ledger/entries", c.reply(audited(ledgerSince)))
-	mux.Handle("GET /console/packs/{pack}/proof", c.reply(proof))
-	mux.HandleFunc("POST /console/link", c.link)
-	mux.HandleFunc("GET /console/enter", c.arrive)
-	mux.HandleFunc("POST /console/enter", c.enter)
-	mux.HandleFunc("POST /console/leave", c.leave)
-	mux.HandleFunc("GET /console/static/{file}", c.file)
+	mux.Handle("GET /console/ledger/entries", c.servePageData(requireAudit(ledgerSince)))
+	mux.Handle("GET /console/packs/{pack}/proof", c.servePageData(makeProofPage))
+	mux.HandleFunc("POST /console/link", c.answerWithLink)
+	mux.HandleFunc("GET /console/enter", c.showEnterButton)
+	mux.HandleFunc("POST /console/enter", c.enterSession)
+	mux.HandleFunc("POST /console/leave", c.leaveSession)
+	mux.HandleFunc("GET /console/static/{file}", c.serveFile)
 	mux.Handle("GET /console", http.RedirectHandler(Path, http.StatusSeeOther))
-	mux.HandleFunc("/", c.other(mux))
+	mux.HandleFunc("/", c.answerOtherPaths(mux))
 	return mux, nil
 }
 
-// file serves the stylesheet and the script.
-func (c *console) file(w http.ResponseWriter, r *http.Request) {
+// serveFile serves the stylesheet and the script.
+func (c *console) serveFile(w http.ResponseWriter, r *http.Request) {
 	name := "static/" + r.PathValue("file")
 	if _, err := fs.Stat(static, name); err != nil {
-		c.fail(w, Identity{}, http.StatusNotFound, refusal(schemas.CodeNotFound, "there is no such file"))
+		c.renderError(w, Identity{}, http.StatusNotFound, newRefusal(schemas.CodeNotFound, "there is no such file"))
 		return
 	}
 	http.ServeFileFS(w, r, static, name)
@@ -150,8 +150,8 @@ func Headers(next http.Handler) http.Handler {
 	})
 }
 
-// other answers for a path that is no page, or for a method that a page does not have.
-func (c *console) other(mux *http.ServeMux) http.HandlerFunc {
+// answerOtherPaths answers for a path that is no page, or for a method that a page does not have.
+func (c *console) answerOtherPaths(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -162,24 +162,24 @@ func (c *console) other(mux *http.ServeMux) http.HandlerFunc {
 			}
 		}
 		if len(allowed) == 0 {
-			c.fail(w, Identity{}, http.StatusNotFound, refusal(schemas.CodeNotFound, "there is no such page"))
+			c.renderError(w, Identity{}, http.StatusNotFound, newRefusal(schemas.CodeNotFound, "there is no such page"))
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		c.fail(w, Identity{}, http.StatusMethodNotAllowed, refusal(schemas.CodeValidation,
+		c.renderError(w, Identity{}, http.StatusMethodNotAllowed, newRefusal(schemas.CodeValidation,
 			"this page is asked for by "+strings.Join(allowed, " or ")))
 	}
 }
 
-// begin returns the session's view of a request and how it ends, or the refusal.
-func (c *console) begin(r *http.Request) (v view, end func(), err error) {
-	who, err := c.session(r)
+// beginView returns the session's view of a request and how it ends, or the refusal.
+func (c *console) beginView(r *http.Request) (v view, end func(), err error) {
+	who, err := c.identifySession(r)
 	if err != nil {
 		return v, nil, err
 	}
 	v.who = who
 	if !who.Read {
-		return v, nil, refusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.read")
+		return v, nil, newRefusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.read")
 	}
 	done, err := c.Begin(who.Key)
 	if err != nil {
@@ -194,32 +194,32 @@ func (c *console) begin(r *http.Request) (v view, end func(), err error) {
 	return v, func() { cancel(); done() }, nil
 }
 
-// show serves a page.
-func (c *console) show(handle func(view) (page, error)) http.Handler {
+// servePage serves a page.
+func (c *console) servePage(handle func(view) (page, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-		v, end, err := c.begin(r)
+		v, end, err := c.beginView(r)
 		if err != nil {
-			c.refuse(w, v.who, err)
+			c.renderRefusal(w, v.who, err)
 			return
 		}
 		defer end()
 		p, err := handle(v)
 		switch {
 		case err != nil:
-			c.refuse(w, v.who, err)
+			c.renderRefusal(w, v.who, err)
 		case p.to != "":
 			http.Redirect(w, r, p.to, http.StatusSeeOther)
 		default:
-			c.render(w, http.StatusOK, v.who, p)
+			c.renderPage(w, http.StatusOK, v.who, p)
 		}
 	})
 }
 
-// reply serves the data of a page to its script.
-func (c *console) reply(handle func(view) (page, error)) http.Handler {
+// servePageData serves the data of a page to its script.
+func (c *console) servePageData(handle func(view) (page, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v, end, err := c.begin(r)
+		v, end, err := c.beginView(r)
 		if err != nil {
 			writeJSON(w, emitters.Refusal(err).Code.HTTPStatus(), emitters.Refusal(err))
 			return
@@ -234,24 +234,24 @@ func (c *console) reply(handle func(view) (page, error)) http.Handler {
 	})
 }
 
-// audited serves a page to tokens with the scope memory.audit alone.
-func audited(handle func(view) (page, error)) func(view) (page, error) {
+// requireAudit serves a page to tokens with the scope memory.audit alone.
+func requireAudit(handle func(view) (page, error)) func(view) (page, error) {
 	return func(v view) (page, error) {
 		if !v.who.Audit {
-			return page{}, refusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.audit")
+			return page{}, newRefusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.audit")
 		}
 		return handle(v)
 	}
 }
 
-// refuse answers with a page that says what is wrong and what to do.
-func (c *console) refuse(w http.ResponseWriter, who Identity, err error) {
+// renderRefusal answers with a page that says what is wrong and what to do.
+func (c *console) renderRefusal(w http.ResponseWriter, who Identity, err error) {
 	known := emitters.Refusal(err)
 	status := known.Code.HTTPStatus()
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	c.fail(w, who, status, known)
+	c.renderError(w, who, status, known)
 }
 
 // remedies say what to do about an error.
@@ -265,21 +265,21 @@ var remedies = map[schemas.Code]string{
 	schemas.CodeDeadlineExceeded:  "Try again; if it happens again, run satchel doctor.",
 }
 
-func (c *console) fail(w http.ResponseWriter, who Identity, status int, err *schemas.Error) {
-	c.render(w, status, who, page{name: "error", title: http.StatusText(status),
+func (c *console) renderError(w http.ResponseWriter, who Identity, status int, err *schemas.Error) {
+	c.renderPage(w, status, who, page{name: "error", title: http.StatusText(status),
 		data: struct {
 			Error  *schemas.Error
 			Remedy string
 		}{err, cmp.Or(remedies[err.Code], "Go back and correct it.")}})
 }
 
-func refusal(code schemas.Code, message string) *schemas.Error {
+func newRefusal(code schemas.Code, message string) *schemas.Error {
 	return &schemas.Error{Code: code, Message: message}
 }
 
 // notFound is what a session is told of a pack that another principal asked for, or nobody.
 func notFound() error {
-	return refusal(schemas.CodeNotFound, "there is no such pack that you may see")
+	return newRefusal(schemas.CodeNotFound, "there is no such pack that you may see")
 }
 
 // kindsOf reads the kinds of the ledger that a query names.
@@ -287,7 +287,7 @@ func kindsOf(v view) ([]schemas.LedgerKind, error) {
 	var kinds []schemas.LedgerKind
 	for _, k := range v.URL.Query()["kind"] {
 		if !slices.Contains(schemas.LedgerKinds(), schemas.LedgerKind(k)) {
-			return nil, refusal(schemas.CodeValidation, "there is no such kind of the ledger")
+			return nil, newRefusal(schemas.CodeValidation, "there is no such kind of the ledger")
 		}
 		kinds = append(kinds, schemas.LedgerKind(k))
 	}

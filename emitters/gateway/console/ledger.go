@@ -26,15 +26,16 @@ type row struct {
 	Opened                 bool // the session may open it
 }
 
-// packs is the page of the newest packs: the session's own, or, with the scope audit, all that it
+// makePacksPage is the page of the newest packs: the session's own, or, with the scope audit, all that it
 // may open.
-func packs(v view) (page, error) {
-	before, err := position(v.URL.Query().Get("before"))
+func makePacksPage(v view) (page, error) {
+	before, err := parsePosition(v.URL.Query().Get("before"))
 	if err != nil {
 		return page{}, err
 	}
-	session, principal := v.URL.Query().Get("session"), v.URL.Query().Get("principal")
-	list, next, err := recent(v, before, pageSize, func(p *schemas.ContextPack) bool {
+	session := v.URL.Query().Get("session")
+	principal := v.URL.Query().Get("principal")
+	list, next, err := readRecentPacks(v, before, pageSize, func(p *schemas.ContextPack) bool {
 		return (session == "" || p.SessionID == session) && (principal == "" || p.Principal == principal)
 	})
 	if err != nil {
@@ -48,13 +49,13 @@ func packs(v view) (page, error) {
 	}{list, next, session, principal, v.who.Audit}}, nil
 }
 
-// recent reads packs from the log, newest first. Another principal's pack is listed when the session may open it.
-func recent(
+// readRecentPacks reads packs from the log, newest first. Another principal's pack is listed when the session may open it.
+func readRecentPacks(
 	v view, before int64, most int, wanted func(*schemas.ContextPack) bool,
 ) (list []row, next int64, err error) {
 	next = before
 	for range mostPages {
-		reply, err := entries(v, schemas.LedgerPack, next, most)
+		reply, err := readEntries(v, schemas.LedgerPack, next, most)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -74,15 +75,16 @@ func recent(
 				list = append(list, some[i])
 			}
 		}
-		if next = reply.Next; next == 0 || len(list) >= most {
+		next = reply.Next
+		if next == 0 || len(list) >= most {
 			break
 		}
 	}
 	return list, next, nil
 }
 
-// entries reads a page of one kind, newest first.
-func entries(v view, kind schemas.LedgerKind, before int64, limit int) (schemas.EntriesReply, error) {
+// readEntries reads a page of one kind, newest first.
+func readEntries(v view, kind schemas.LedgerKind, before int64, limit int) (schemas.EntriesReply, error) {
 	kinds := []schemas.LedgerKind{kind}
 	return v.client.Entries(v.Context(), schemas.EntriesRequest{Kinds: kinds, Before: before, Limit: limit})
 }
@@ -103,7 +105,8 @@ func openAll(v view, rows []row) {
 			if err != nil {
 				return // the row says so
 			}
-			one.Opened, one.LeftOut = true, len(p.Drop.Drops)
+			one.Opened = true
+			one.LeftOut = len(p.Drop.Drops)
 			for _, n := range p.Drop.Denied {
 				one.Denied += n
 			}
@@ -112,19 +115,19 @@ func openAll(v view, rows []row) {
 	group.Wait()
 }
 
-func position(text string) (int64, error) {
+func parsePosition(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, refusal(schemas.CodeValidation, "a log position is a number")
+		return 0, newRefusal(schemas.CodeValidation, "a log position is a number")
 	}
 	return n, nil
 }
 
-// overview is the first page.
-func overview(v view) (page, error) {
+// makeOverviewPage is the first page.
+func makeOverviewPage(v view) (page, error) {
 	head, err := v.client.Head(v.Context())
 	if err != nil {
 		return page{}, err
@@ -139,10 +142,10 @@ func overview(v view) (page, error) {
 		Indexed bool                 // every index has it
 		Packs   []row
 	}{Head: head}
-	if data.Packs, _, err = recent(v, 0, pageSize, func(*schemas.ContextPack) bool { return true }); err != nil {
+	if data.Packs, _, err = readRecentPacks(v, 0, pageSize, func(*schemas.ContextPack) bool { return true }); err != nil {
 		return page{}, err
 	}
-	last, err := entries(v, schemas.LedgerMemory, 0, 1)
+	last, err := readEntries(v, schemas.LedgerMemory, 0, 1)
 	if err != nil {
 		return page{}, err
 	}
@@ -156,8 +159,8 @@ func overview(v view) (page, error) {
 	return page{name: "overview", title: "Overview", data: data}, nil
 }
 
-// reached returns the receipt of an event that has reached a level, nil while it has not.
-func reached(v view, source, id string, level schemas.ReceiptLevel) (*schemas.Receipt, error) {
+// readReceipt returns the receipt of an event that has reached a level, nil while it has not.
+func readReceipt(v view, source, id string, level schemas.ReceiptLevel) (*schemas.Receipt, error) {
 	soon, cancel := context.WithTimeout(v.Context(), time.Second)
 	defer cancel()
 	receipt, err := v.client.Receipt(soon, source, id, level)
@@ -174,9 +177,10 @@ type station struct {
 	Says    string
 }
 
-// write is the page of how far an event is. With the scope audit it may be anybody's.
-func write(v view) (page, error) {
-	id, source := strings.TrimSpace(v.URL.Query().Get("id")), strings.TrimSpace(v.URL.Query().Get("source"))
+// makeWritePage is the page of how far an event is. With the scope audit it may be anybody's.
+func makeWritePage(v view) (page, error) {
+	id := strings.TrimSpace(v.URL.Query().Get("id"))
+	source := strings.TrimSpace(v.URL.Query().Get("source"))
 	if source == "" || !v.who.Audit {
 		source = v.client.Source()
 	}
@@ -192,7 +196,7 @@ func write(v view) (page, error) {
 	}
 	var at *schemas.Receipt
 	for _, level := range []schemas.ReceiptLevel{schemas.ReceiptLogged, schemas.ReceiptIndexed, schemas.ReceiptProved} {
-		r, err := reached(v, source, id, level)
+		r, err := readReceipt(v, source, id, level)
 		if err != nil {
 			return page{}, err
 		}
@@ -201,7 +205,7 @@ func write(v view) (page, error) {
 		}
 		at = r
 	}
-	data.Stations, data.Stuck = stations(at)
+	data.Stations, data.Stuck = listStations(at)
 	if at != nil {
 		near, err := v.client.Entries(v.Context(), schemas.EntriesRequest{Before: at.Position + 1, Limit: 1})
 		if err != nil {
@@ -214,8 +218,8 @@ func write(v view) (page, error) {
 	return page{name: "write", title: "Write", data: data}, nil
 }
 
-// stations says how far an event with a receipt is, nil for none, and why it goes no further.
-func stations(at *schemas.Receipt) (list []station, stuck string) {
+// listStations says how far an event with a receipt is, nil for none, and why it goes no further.
+func listStations(at *schemas.Receipt) (list []station, stuck string) {
 	logged := at != nil
 	indexed := logged && at.Level != schemas.ReceiptLogged
 	proved := logged && at.Level == schemas.ReceiptProved
@@ -244,13 +248,13 @@ type erasure struct {
 	Of    schemas.LedgerReference
 }
 
-// erasures is the page of what was erased, and what that took.
-func erasures(v view) (page, error) {
-	before, err := position(v.URL.Query().Get("before"))
+// makeErasuresPage is the page of what was erased, and what that took.
+func makeErasuresPage(v view) (page, error) {
+	before, err := parsePosition(v.URL.Query().Get("before"))
 	if err != nil {
 		return page{}, err
 	}
-	reply, err := entries(v, schemas.LedgerErasure, before, pageSize)
+	reply, err := readEntries(v, schemas.LedgerErasure, before, pageSize)
 	if err != nil {
 		return page{}, err
 	}
@@ -261,7 +265,7 @@ func erasures(v view) (page, error) {
 	for i := range reply.Entries {
 		one := erasure{Entry: reply.Entries[i]}
 		if err := json.Unmarshal(one.Entry.Data, &one.Of); err != nil {
-			return page{}, refusal(schemas.CodeStorage, "an erasure in the log could not be read")
+			return page{}, newRefusal(schemas.CodeStorage, "an erasure in the log could not be read")
 		}
 		data.Erasures = append(data.Erasures, one)
 	}
@@ -288,7 +292,8 @@ func lineOf(e *schemas.LedgerEntry) line {
 		strings.TrimSuffix(strings.TrimPrefix(e.Type, "io.satchel."), ".v1"), e.Subject, ""}
 	switch e.Kind {
 	case schemas.LedgerPack:
-		out.About, out.Pack = e.ID, e.ID
+		out.About = e.ID
+		out.Pack = e.ID
 	case schemas.LedgerErasure:
 		var ref schemas.LedgerReference
 		if json.Unmarshal(e.Data, &ref) == nil && len(ref.Items) > 0 {
@@ -296,18 +301,18 @@ func lineOf(e *schemas.LedgerEntry) line {
 		}
 	}
 	for _, text := range []*string{&out.Agent, &out.About} {
-		*text = string(visible([]byte(*text)))
+		*text = string(revealMarks([]byte(*text)))
 	}
 	return out
 }
 
-// ledger is the page of the log as it grows.
-func ledger(v view) (page, error) {
+// makeLedgerPage is the page of the log as it grows.
+func makeLedgerPage(v view) (page, error) {
 	kinds, err := kindsOf(v)
 	if err != nil {
 		return page{}, err
 	}
-	before, err := position(v.URL.Query().Get("before"))
+	before, err := parsePosition(v.URL.Query().Get("before"))
 	if err != nil {
 		return page{}, err
 	}
@@ -340,7 +345,7 @@ func ledgerSince(v view) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	after, err := position(v.URL.Query().Get("after"))
+	after, err := parsePosition(v.URL.Query().Get("after"))
 	if err != nil {
 		return page{}, err
 	}
@@ -358,14 +363,14 @@ func ledgerSince(v view) (page, error) {
 	}{lines, reply.Next}}, nil
 }
 
-// verify is the page that checks a pack's place in the log.
-func verify(v view) (page, error) {
+// makeVerifyPage is the page that checks a pack's place in the log.
+func makeVerifyPage(v view) (page, error) {
 	pack := strings.TrimSpace(v.URL.Query().Get("pack"))
 	return page{name: "verify", title: "Verify", data: struct{ Pack, Tenant string }{pack, v.who.Tenant}}, nil
 }
 
-// proof answers the script with what proves that a pack is in the log.
-func proof(v view) (page, error) {
+// makeProofPage answers the script with what proves that a pack is in the log.
+func makeProofPage(v view) (page, error) {
 	p, err := openPack(v, v.PathValue("pack"))
 	if err != nil {
 		return page{}, err

@@ -13,17 +13,17 @@ import (
 	"satchel/schemas"
 )
 
-// ask is the form alone.
-func ask(view) (page, error) { return page{name: "ask", title: "Ask"}, nil }
+// makeAskPage is the form alone.
+func makeAskPage(view) (page, error) { return page{name: "ask", title: "Ask"}, nil }
 
-// answer asks the question of the form and goes to the pack.
-func answer(v view) (page, error) {
+// answerQuestion asks the question of the form and goes to the pack.
+func answerQuestion(v view) (page, error) {
 	if err := v.ParseForm(); err != nil {
-		return page{}, refusal(schemas.CodeValidation, "the form could not be read")
+		return page{}, newRefusal(schemas.CodeValidation, "the form could not be read")
 	}
 	budget, err := strconv.Atoi(cmp.Or(v.PostForm.Get("budget"), "2000"))
 	if err != nil {
-		return page{}, refusal(schemas.CodeValidation, "the budget must be a number of tokens")
+		return page{}, newRefusal(schemas.CodeValidation, "the budget must be a number of tokens")
 	}
 	req := schemas.ContextRequest{Payload: schemas.RequestPayload{Query: schemas.Query{Text: v.PostForm.Get("question")},
 		TokenBudget: budget, Session: v.PostForm.Get("session"), Purpose: v.PostForm.Get("purpose"), IncludeScores: true}}
@@ -32,7 +32,7 @@ func answer(v view) (page, error) {
 		return page{}, err
 	}
 	if res.Payload.Positions.Pack == 0 {
-		return page{}, refusal(schemas.CodeNotFound, "the tenant is empty: nothing was ever recorded there")
+		return page{}, newRefusal(schemas.CodeNotFound, "the tenant is empty: nothing was ever recorded there")
 	}
 	return page{to: Path + "packs/" + url.PathEscape(res.Payload.PackID)}, nil
 }
@@ -94,8 +94,8 @@ type leftOut struct {
 	Changes bool // some say what would have shown them
 }
 
-// pack is the page of a pack.
-func pack(v view) (page, error) {
+// makePackPage is the page of a pack.
+func makePackPage(v view) (page, error) {
 	p, err := openPack(v, v.PathValue("pack"))
 	if err != nil {
 		return page{}, err
@@ -106,13 +106,14 @@ func pack(v view) (page, error) {
 		return page{}, err
 	}
 	if proved.Inclusion != nil {
-		data.Entry, data.Size = proved.Inclusion.Position, proved.Inclusion.Size
+		data.Entry = proved.Inclusion.Position
+		data.Size = proved.Inclusion.Size
 	}
 	return page{name: "pack", title: "Pack", data: data}, nil
 }
 
-// debug is the page of how a pack came about.
-func debug(v view) (page, error) {
+// makeDebugPage is the page of how a pack came about.
+func makeDebugPage(v view) (page, error) {
 	p, err := openPack(v, v.PathValue("pack"))
 	if err != nil {
 		return page{}, err
@@ -122,11 +123,11 @@ func debug(v view) (page, error) {
 		Retrievers []retriever
 		Weights    []signal
 		Stages     []signal
-	}{packView: viewOf(p, v.who), Stages: signals(p.Explainability.Timings.Stages)}
+	}{packView: viewOf(p, v.who), Stages: listSignals(p.Explainability.Timings.Stages)}
 	if p.Pack.Ranking != nil {
-		data.Weights = signals(p.Pack.Ranking.Weights)
+		data.Weights = listSignals(p.Pack.Ranking.Weights)
 	}
-	data.Retrievers = retrievers(data.Cards)
+	data.Retrievers = listRetrievers(data.Cards)
 	return page{name: "debug", title: "How the pack came about", data: data}, nil
 }
 
@@ -143,7 +144,7 @@ type found struct {
 	ID string
 }
 
-func retrievers(cards []card) []retriever {
+func listRetrievers(cards []card) []retriever {
 	byName := map[string][]found{}
 	for i := range cards {
 		for _, ch := range cards[i].Channels {
@@ -170,7 +171,7 @@ func viewOf(p *schemas.ResultPayload, who Identity) packView {
 		for i := range section.Items {
 			item := section.Items[i]
 			one := card{N: len(out.Cards) + 1, Section: section.Type, ContextItem: item, Meta: said[item.ID],
-				Signals: signals(item.Evidence.Signals)}
+				Signals: listSignals(item.Evidence.Signals)}
 			for _, name := range slices.Sorted(maps.Keys(item.Evidence.Channels)) {
 				one.Channels = append(one.Channels, channel{name, item.Evidence.Channels[name]})
 			}
@@ -182,7 +183,7 @@ func viewOf(p *schemas.ResultPayload, who Identity) packView {
 	return out
 }
 
-func signals(values map[string]float64) []signal {
+func listSignals(values map[string]float64) []signal {
 	var list []signal
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, signal{name, values[name]})
@@ -225,12 +226,12 @@ func leftOuts(drops []schemas.Drop) []leftOut {
 	return list
 }
 
-// explain is the page of why an item is, or is not, in a pack.
-func explain(v view) (page, error) {
+// makeExplainPage is the page of why an item is, or is not, in a pack.
+func makeExplainPage(v view) (page, error) {
 	if _, err := openPack(v, v.PathValue("pack")); err != nil {
 		return page{}, err
 	}
-	return explained(v, "")
+	return makeExplainedPage(v, "")
 }
 
 // readItem is the same page with an item that the pack left out, as policy shows it now.
@@ -244,13 +245,14 @@ func readItem(v view) (page, error) {
 		return page{}, err
 	}
 	if len(reply.Results) == 0 {
-		return page{}, refusal(schemas.CodeNotFound, "the item has changed, or there is none that you may see")
+		return page{}, newRefusal(schemas.CodeNotFound, "the item has changed, or there is none that you may see")
 	}
-	return explained(v, reply.Results[0].Quoted())
+	return makeExplainedPage(v, reply.Results[0].Quoted())
 }
 
-func explained(v view, text string) (page, error) {
-	id, item := v.PathValue("pack"), v.PathValue("id")
+func makeExplainedPage(v view, text string) (page, error) {
+	id := v.PathValue("pack")
+	item := v.PathValue("id")
 	reply, err := v.client.Explain(v.Context(), id, item)
 	if err != nil {
 		return page{}, err
@@ -258,9 +260,9 @@ func explained(v view, text string) (page, error) {
 	var values []signal
 	switch {
 	case reply.Item != nil:
-		values = signals(reply.Item.Evidence.Signals)
+		values = listSignals(reply.Item.Evidence.Signals)
 	case reply.Drop != nil:
-		values = signals(reply.Drop.Signals)
+		values = listSignals(reply.Drop.Signals)
 	}
 	return page{name: "explain", title: "Why", data: struct {
 		schemas.ExplainReply
@@ -291,8 +293,8 @@ func (c change) Kind() string {
 	return "stayed"
 }
 
-// diff is the page of what differs between two packs.
-func diff(v view) (page, error) {
+// makeDiffPage is the page of what differs between two packs.
+func makeDiffPage(v view) (page, error) {
 	ids := [2]string{strings.TrimSpace(v.URL.Query().Get("a")), strings.TrimSpace(v.URL.Query().Get("b"))}
 	data := struct {
 		IDs     [2]string
@@ -309,13 +311,14 @@ func diff(v view) (page, error) {
 		}
 		data.Packs[i] = p
 	}
-	data.Changes = changes(data.Packs[0], data.Packs[1])
+	data.Changes = listChanges(data.Packs[0], data.Packs[1])
 	return page{name: "diff", title: "Diff", data: data}, nil
 }
 
-// changes lists the items of both packs in the order of the second, then what left.
-func changes(a, b *schemas.ResultPayload) []change {
-	before, after := viewOf(a, Identity{}).Cards, viewOf(b, Identity{}).Cards
+// listChanges lists the items of both packs in the order of the second, then what left.
+func listChanges(a, b *schemas.ResultPayload) []change {
+	before := viewOf(a, Identity{}).Cards
+	after := viewOf(b, Identity{}).Cards
 	at := func(list []card, id string) *card {
 		if i := slices.IndexFunc(list, func(c card) bool { return c.ID == id }); i >= 0 {
 			return &list[i]

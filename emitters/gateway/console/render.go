@@ -57,8 +57,8 @@ func parsePages() (map[string]*template.Template, error) {
 	return all, nil
 }
 
-// render writes a page. What cannot be seen in the text it shows is made visible.
-func (c *console) render(w http.ResponseWriter, status int, who Identity, p page) {
+// renderPage writes a page. What cannot be seen in the text it shows is made visible.
+func (c *console) renderPage(w http.ResponseWriter, status int, who Identity, p page) {
 	var b bytes.Buffer
 	err := c.pages[p.name].ExecuteTemplate(&b, "layout", struct {
 		Title, Name string
@@ -71,7 +71,7 @@ func (c *console) render(w http.ResponseWriter, status int, who Identity, p page
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(visible(b.Bytes())) // the browser went away
+	_, _ = w.Write(revealMarks(b.Bytes())) // the browser went away
 }
 
 // writeJSON answers a script.
@@ -97,15 +97,15 @@ var hidden = &unicode.RangeTable{
 	R32: []unicode.Range32{{Lo: 0xE0000, Hi: 0xE0FFF, Stride: 1}},
 }
 
-// visible writes marks that are not seen, or that turn text round, as ⟨U+XXXX⟩.
-func visible(text []byte) []byte {
-	if !bytes.ContainsFunc(text, unseen) {
+// revealMarks writes marks that are not seen, or that turn text round, as ⟨U+XXXX⟩.
+func revealMarks(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isUnseen) {
 		return text
 	}
 	out := make([]byte, 0, len(text)+64)
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
-		if unseen(r) {
+		if isUnseen(r) {
 			out = fmt.Appendf(out, "⟨U+%04X⟩", r)
 		} else {
 			out = append(out, text[:n]...)
@@ -115,6 +115,6 @@ func visible(text []byte) []byte {
 	return out
 }
 
-func unseen(r rune) bool {
+func isUnseen(r rune) bool {
 	return r != '\n' && r != '\t' && r != '\r' && (unicode.In(r, unicode.Cc, unicode.Cf) || unicode.Is(hidden, r))
 }

@@ -43,23 +43,24 @@ func newSessions() *sessions {
 	return &sessions{links: map[[sha256.Size]byte]granted{}, open: map[[sha256.Size]byte]granted{}}
 }
 
-// forget takes out what is over.
-func forget(list map[[sha256.Size]byte]granted, now time.Time) {
+// forgetExpired takes out what is over.
+func forgetExpired(list map[[sha256.Size]byte]granted, now time.Time) {
 	maps.DeleteFunc(list, func(_ [sha256.Size]byte, g granted) bool { return !now.Before(g.ends) })
 }
 
-// grant adds a secret, after what is over and, beyond most, the key's oldest were taken out.
-func grant(
+// grantSecret adds a secret, after what is over and, beyond most, the key's oldest were taken out.
+func grantSecret(
 	list map[[sha256.Size]byte]granted, to holder, now time.Time, lasts time.Duration, most int,
 ) (secret string) {
 	var oldest [sha256.Size]byte
 	count := 0
-	forget(list, now)
+	forgetExpired(list, now)
 	for sum, g := range list {
 		if g.key != to.key {
 			continue
 		}
-		if count++; count == 1 || g.begun.Before(list[oldest].begun) {
+		count++
+		if count == 1 || g.begun.Before(list[oldest].begun) {
 			oldest = sum
 		}
 	}
@@ -71,15 +72,15 @@ func grant(
 	return secret
 }
 
-// offer returns the secret of a link.
-func (s *sessions) offer(to holder, now time.Time) string {
+// offerLink returns the secret of a link.
+func (s *sessions) offerLink(to holder, now time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return grant(s.links, to, now, linkLasts, mostLinks)
+	return grantSecret(s.links, to, now, linkLasts, mostLinks)
 }
 
-// enter uses up a link and returns the secret of a session.
-func (s *sessions) enter(link string, now time.Time) (secret string, to holder, ok bool) {
+// useUpLink uses up a link and returns the secret of a session.
+func (s *sessions) useUpLink(link string, now time.Time) (secret string, to holder, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := sha256.Sum256([]byte(link))
@@ -88,15 +89,15 @@ func (s *sessions) enter(link string, now time.Time) (secret string, to holder, 
 	if !ok || !now.Before(g.ends) {
 		return "", holder{}, false
 	}
-	return grant(s.open, g.holder, now, sessionIdle, mostSessions), g.holder, true
+	return grantSecret(s.open, g.holder, now, sessionIdle, mostSessions), g.holder, true
 }
 
-// use returns for whom a session is, which lasts on.
-func (s *sessions) use(secret string, now time.Time) (to holder, ok bool) {
+// useSession returns for whom a session is, which lasts on.
+func (s *sessions) useSession(secret string, now time.Time) (to holder, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	forget(s.links, now)
-	forget(s.open, now)
+	forgetExpired(s.links, now)
+	forgetExpired(s.open, now)
 	sum := sha256.Sum256([]byte(secret))
 	g, ok := s.open[sum]
 	if !ok || !now.Before(g.ends) {
@@ -111,55 +112,56 @@ func (s *sessions) use(secret string, now time.Time) (to holder, ok bool) {
 	return g.holder, true
 }
 
-// end ends a session.
-func (s *sessions) end(secret string) {
+// endSession ends a session.
+func (s *sessions) endSession(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, sha256.Sum256([]byte(secret)))
 }
 
-// cookie returns the session's cookie with a value and an age. Over TLS its name keeps other hosts
+// makeCookie returns the session's cookie with a value and an age. Over TLS its name keeps other hosts
 // from setting it.
-func (c *console) cookie(value string, age int) *http.Cookie {
+func (c *console) makeCookie(value string, age int) *http.Cookie {
 	out := &http.Cookie{Name: "satchel-console", Value: value, Path: "/console", MaxAge: age,
 		HttpOnly: true, Secure: c.Secure, SameSite: http.SameSiteStrictMode}
 	if c.Secure {
-		out.Name, out.Path = "__Host-satchel-console", "/"
+		out.Name = "__Host-satchel-console"
+		out.Path = "/"
 	}
 	return out
 }
 
-// session returns for whom the session of a request is.
-func (c *console) session(r *http.Request) (Identity, error) {
-	ended := refusal(schemas.CodeUnauthenticated, "there is no session, or it has ended")
-	sent, err := r.Cookie(c.cookie("", 0).Name)
+// identifySession returns for whom the session of a request is.
+func (c *console) identifySession(r *http.Request) (Identity, error) {
+	ended := newRefusal(schemas.CodeUnauthenticated, "there is no session, or it has ended")
+	sent, err := r.Cookie(c.makeCookie("", 0).Name)
 	if err != nil {
 		return Identity{}, ended
 	}
-	to, ok := c.sessions.use(sent.Value, c.Clock())
+	to, ok := c.sessions.useSession(sent.Value, c.Clock())
 	if !ok {
 		return Identity{}, ended
 	}
-	who, err := c.holds(r, to)
+	who, err := c.identifyHolder(r, to)
 	if err != nil && emitters.Refusal(err).Code == schemas.CodeUnauthenticated {
-		c.sessions.end(sent.Value)
+		c.sessions.endSession(sent.Value)
 		return Identity{}, ended
 	}
 	return who, err
 }
 
-// holds returns for whom a token is, if that is who it was for when it was sent.
-func (c *console) holds(r *http.Request, to holder) (Identity, error) {
+// identifyHolder returns for whom a token is, if that is who it was for when it was sent.
+func (c *console) identifyHolder(r *http.Request, to holder) (Identity, error) {
 	who, err := c.Identify(r.Context(), to.token)
 	if err == nil && who.Key != to.key {
-		err = refusal(schemas.CodeUnauthenticated, "the token has changed")
+		err = newRefusal(schemas.CodeUnauthenticated, "the token has changed")
 	}
 	return who, err
 }
 
-// link answers a token with a link.
-func (c *console) link(w http.ResponseWriter, r *http.Request) {
-	who, token, err := c.asked(r)
+// answerWithLink answers a token with a link.
+func (c *console) answerWithLink(w http.ResponseWriter, r *http.Request) {
+	who, token, err := c.identifyAsker(r)
 	if err != nil {
 		known := emitters.Refusal(err)
 		if known.Code == schemas.CodeUnauthenticated {
@@ -168,18 +170,18 @@ func (c *console) link(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, known.Code.HTTPStatus(), known)
 		return
 	}
-	writeJSON(w, http.StatusOK, Link{Path: Path + "enter?link=" + c.sessions.offer(holder{token, who.Key}, c.Clock()),
+	writeJSON(w, http.StatusOK, Link{Path: Path + "enter?link=" + c.sessions.offerLink(holder{token, who.Key}, c.Clock()),
 		Tenant: who.Tenant, Principal: who.Principal, Seconds: int(linkLasts / time.Second)})
 }
 
-// asked returns who asks for a link, and by which token.
-func (c *console) asked(r *http.Request) (who Identity, token string, err error) {
+// identifyAsker returns who asks for a link, and by which token.
+func (c *console) identifyAsker(r *http.Request) (who Identity, token string, err error) {
 	token, sent := c.Bearer(r)
 	if !sent {
-		return who, token, refusal(schemas.CodeUnauthenticated, "send a token: Authorization: Bearer …")
+		return who, token, newRefusal(schemas.CodeUnauthenticated, "send a token: Authorization: Bearer …")
 	}
 	if who, err = c.Identify(r.Context(), token); err == nil && !who.Read {
-		err = refusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.read")
+		err = newRefusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.read")
 	}
 	return who, token, err
 }
@@ -192,36 +194,36 @@ type Link struct {
 	Seconds   int    `json:"seconds"` // that the link lasts
 }
 
-// arrive shows the button that opens a session: a link that is only looked at is not used up.
-func (c *console) arrive(w http.ResponseWriter, r *http.Request) {
-	c.render(w, http.StatusOK, Identity{}, page{name: "enter", title: "Enter", data: r.URL.Query().Get("link")})
+// showEnterButton shows the button that opens a session: a link that is only looked at is not used up.
+func (c *console) showEnterButton(w http.ResponseWriter, r *http.Request) {
+	c.renderPage(w, http.StatusOK, Identity{}, page{name: "enter", title: "Enter", data: r.URL.Query().Get("link")})
 }
 
-// enter opens a session with a link.
-func (c *console) enter(w http.ResponseWriter, r *http.Request) {
+// enterSession opens a session with a link.
+func (c *console) enterSession(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
-	secret, to, ok := c.sessions.enter(r.PostFormValue("link"), c.Clock())
+	secret, to, ok := c.sessions.useUpLink(r.PostFormValue("link"), c.Clock())
 	if !ok {
-		c.refuse(w, Identity{}, refusal(schemas.CodeUnauthenticated, "the link was used, or is older than a minute"))
+		c.renderRefusal(w, Identity{}, newRefusal(schemas.CodeUnauthenticated, "the link was used, or is older than a minute"))
 		return
 	}
-	if _, err := c.holds(r, to); err != nil {
-		c.sessions.end(secret)
-		c.refuse(w, Identity{}, err)
+	if _, err := c.identifyHolder(r, to); err != nil {
+		c.sessions.endSession(secret)
+		c.renderRefusal(w, Identity{}, err)
 		return
 	}
-	if old, err := r.Cookie(c.cookie("", 0).Name); err == nil {
-		c.sessions.end(old.Value)
+	if old, err := r.Cookie(c.makeCookie("", 0).Name); err == nil {
+		c.sessions.endSession(old.Value)
 	}
-	http.SetCookie(w, c.cookie(secret, int(sessionLasts/time.Second)))
+	http.SetCookie(w, c.makeCookie(secret, int(sessionLasts/time.Second)))
 	http.Redirect(w, r, Path, http.StatusSeeOther)
 }
 
-// leave ends the session.
-func (c *console) leave(w http.ResponseWriter, r *http.Request) {
-	if sent, err := r.Cookie(c.cookie("", 0).Name); err == nil {
-		c.sessions.end(sent.Value)
+// leaveSession ends the session.
+func (c *console) leaveSession(w http.ResponseWriter, r *http.Request) {
+	if sent, err := r.Cookie(c.makeCookie("", 0).Name); err == nil {
+		c.sessions.endSession(sent.Value)
 	}
-	http.SetCookie(w, c.cookie("", -1))
-	c.render(w, http.StatusOK, Identity{}, page{name: "left", title: "You have left"})
+	http.SetCookie(w, c.makeCookie("", -1))
+	c.renderPage(w, http.StatusOK, Identity{}, page{name: "left", title: "You have left"})
 }

@@ -31,14 +31,14 @@ type forgetInput struct {
 	Confirm string   `json:"confirm,omitempty" jsonschema:"what the first call returned, once the user agreed"`
 }
 
-// forget erases items once they were confirmed: by the user, where the client can ask, or else by
+// forgetItems erases items once they were confirmed: by the user, where the client can ask, or else by
 // a second call with the confirmation that the first returned.
-func (s *server) forget(ctx context.Context, client *emitters.Emitter, req *sdk.CallToolRequest, in forgetInput) (*sdk.CallToolResult, error) {
+func (s *server) forgetItems(ctx context.Context, client *emitters.Emitter, req *sdk.CallToolRequest, in forgetInput) (*sdk.CallToolResult, error) {
 	if in.Erasure != "" && len(in.Items) > 0 {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/erasure", Message: "give items or erasure, not both: nothing was erased"}
 	}
 	if in.Erasure != "" {
-		return erased(client.Erasure(ctx, in.Erasure))
+		return describeErasure(client.Erasure(ctx, in.Erasure))
 	}
 	if len(in.Items) == 0 {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/items", Message: "name at least one memory"}
@@ -46,22 +46,23 @@ func (s *server) forget(ctx context.Context, client *emitters.Emitter, req *sdk.
 	switch answer := req.Params.InputResponses["erase"].(type) {
 	case *sdk.ElicitResult:
 		yes, _ := answer.Content["erase"].(bool)
-		if yes = yes && answer.Action == "accept"; !yes {
-			was, err := s.unseal(req.Params.RequestState, in)
+		yes = yes && answer.Action == "accept"
+		if !yes {
+			was, err := s.unsealConfirmation(req.Params.RequestState, in)
 			if err == nil {
-				err = s.spend(was)
+				err = s.spendConfirmation(was)
 			}
 			if err != nil {
 				return nil, err
 			}
-			return structured("Nothing was erased: it was not confirmed.", map[string]any{"erased": false}), nil
+			return makeStructuredResult("Nothing was erased: it was not confirmed.", map[string]any{"erased": false}), nil
 		}
-		if err := s.confirmed(ctx, client, req.Params.RequestState, in); err != nil {
+		if err := s.useConfirmation(ctx, client, req.Params.RequestState, in); err != nil {
 			return nil, err
 		}
 	default:
 		if in.Confirm != "" {
-			if err := s.confirmed(ctx, client, in.Confirm, in); err != nil {
+			if err := s.useConfirmation(ctx, client, in.Confirm, in); err != nil {
 				return nil, err
 			}
 			break
@@ -70,7 +71,7 @@ func (s *server) forget(ctx context.Context, client *emitters.Emitter, req *sdk.
 		if err != nil {
 			return nil, err
 		}
-		state, err := s.seal(in, plan.Position)
+		state, err := s.sealConfirmation(in, plan.Position)
 		if err != nil {
 			return nil, err
 		}
@@ -83,17 +84,17 @@ func (s *server) forget(ctx context.Context, client *emitters.Emitter, req *sdk.
 					Properties: map[string]*jsonschema.Schema{"erase": {Type: "boolean", Title: "Erase for good"}}},
 			}}}, nil
 		}
-		return structured(about+" Ask the user. Then call forget again with the same items and reason, and confirm: "+state,
+		return makeStructuredResult(about+" Ask the user. Then call forget again with the same items and reason, and confirm: "+state,
 			map[string]any{"erased": false, "would_erase": plan, "confirm": state}), nil
 	}
-	return erased(client.Forget(ctx, in.Items, in.Reason))
+	return describeErasure(client.Forget(ctx, in.Items, in.Reason))
 }
 
-// erased says what an erasure removed, or that it is under way.
-func erased(receipt schemas.ErasureReceipt, err error) (*sdk.CallToolResult, error) {
+// describeErasure says what an erasure removed, or that it is under way.
+func describeErasure(receipt schemas.ErasureReceipt, err error) (*sdk.CallToolResult, error) {
 	var state *schemas.Error
 	if errors.As(err, &state) && state.Code == schemas.CodeUnderWay {
-		return structured("The erasure is under way and not finished. Call forget with erasure: "+state.Erasure+" to wait for it.", state), nil
+		return makeStructuredResult("The erasure is under way and not finished. Call forget with erasure: "+state.Erasure+" to wait for it.", state), nil
 	}
 	if err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func erased(receipt schemas.ErasureReceipt, err error) (*sdk.CallToolResult, err
 		}
 		lines = append(lines, line)
 	}
-	return structured(strings.Join(lines, "\n"), receipt), nil
+	return makeStructuredResult(strings.Join(lines, "\n"), receipt), nil
 }
 
 // sealed is what a confirmation is bound to. No two are equal.
@@ -122,17 +123,17 @@ type sealed struct {
 	ID                        string // of the confirmation
 }
 
-func (s *server) seal(in forgetInput, position int64) (string, error) {
+func (s *server) sealConfirmation(in forgetInput, position int64) (string, error) {
 	body, err := json.Marshal(sealed{s.Tenant, s.Principal, in.Reason, in.Items, position, s.Clock().Add(confirmFor).Unix(), s.id + rand.Text()})
 	if err != nil {
 		return "", fmt.Errorf("seal confirmation: %w", err)
 	}
-	return base64.RawURLEncoding.EncodeToString(body) + "." + base64.RawURLEncoding.EncodeToString(s.mac(body)), nil
+	return base64.RawURLEncoding.EncodeToString(body) + "." + base64.RawURLEncoding.EncodeToString(s.signBody(body)), nil
 }
 
-// confirmed uses a confirmation up: of the items as they were when it was asked for, and once.
-func (s *server) confirmed(ctx context.Context, client *emitters.Emitter, state string, in forgetInput) error {
-	was, err := s.unseal(state, in)
+// useConfirmation uses a confirmation up: of the items as they were when it was asked for, and once.
+func (s *server) useConfirmation(ctx context.Context, client *emitters.Emitter, state string, in forgetInput) error {
+	was, err := s.unsealConfirmation(state, in)
 	if err != nil {
 		return err
 	}
@@ -141,46 +142,46 @@ func (s *server) confirmed(ctx context.Context, client *emitters.Emitter, state 
 		return err
 	}
 	if plan.Position != was.Position {
-		return unconfirmed("is for these memories as they were: something was recorded since")
+		return newUnconfirmedError("is for these memories as they were: something was recorded since")
 	}
-	return s.spend(was)
+	return s.spendConfirmation(was)
 }
 
-// unseal checks that the state confirms what is asked for, and still does.
-func (s *server) unseal(state string, in forgetInput) (was sealed, err error) {
+// unsealConfirmation checks that the state confirms what is asked for, and still does.
+func (s *server) unsealConfirmation(state string, in forgetInput) (was sealed, err error) {
 	head, tail, _ := strings.Cut(state, ".")
 	body, err := base64.RawURLEncoding.DecodeString(head)
 	mac, err2 := base64.RawURLEncoding.DecodeString(tail)
-	if err != nil || err2 != nil || !hmac.Equal(mac, s.mac(body)) || json.Unmarshal(body, &was) != nil || !strings.HasPrefix(was.ID, s.id) {
-		return was, unconfirmed("is not one of this server")
+	if err != nil || err2 != nil || !hmac.Equal(mac, s.signBody(body)) || json.Unmarshal(body, &was) != nil || !strings.HasPrefix(was.ID, s.id) {
+		return was, newUnconfirmedError("is not one of this server")
 	}
 	switch {
 	case s.Clock().Unix() > was.Until:
-		return was, unconfirmed("has expired")
+		return was, newUnconfirmedError("has expired")
 	case was.Tenant != s.Tenant, was.Principal != s.Principal, was.Reason != in.Reason, !slices.Equal(was.Items, in.Items):
-		return was, unconfirmed("is for other items, another reason or another principal")
+		return was, newUnconfirmedError("is for other items, another reason or another principal")
 	}
 	return was, nil
 }
 
-// spend uses a confirmation up: it counts once.
-func (s *server) spend(was sealed) error {
+// spendConfirmation uses a confirmation up: it counts once.
+func (s *server) spendConfirmation(was sealed) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.Clock().Unix()
 	maps.DeleteFunc(s.spent, func(_ string, until int64) bool { return now > until })
 	if _, again := s.spent[was.ID]; again {
-		return unconfirmed("was used before")
+		return newUnconfirmedError("was used before")
 	}
 	s.spent[was.ID] = was.Until
 	return nil
 }
 
-func unconfirmed(why string) error {
+func newUnconfirmedError(why string) error {
 	return &schemas.Error{Code: schemas.CodeValidation, Field: "/confirm", Message: "nothing was erased: the confirmation " + why + "; call forget without it first"}
 }
 
-func (s *server) mac(body []byte) []byte {
+func (s *server) signBody(body []byte) []byte {
 	m := hmac.New(sha256.New, s.Key)
 	m.Write(body)
 	return m.Sum(nil)

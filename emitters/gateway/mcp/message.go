@@ -27,17 +27,17 @@ func Refuse(message []byte) []byte {
 		if !json.Valid(message) {
 			code = jsonrpc.CodeParseError
 		}
-		return failed(m.ID, code, cmp.Or(issue.Field, "the message")+" "+issue.Message)
+		return encodeRPCError(m.ID, code, cmp.Or(issue.Field, "the message")+" "+issue.Message)
 	}
-	if !exact(m.ID) {
-		return failed(m.ID, jsonrpc.CodeInvalidRequest, "the id is neither a string of characters nor a whole number from -(2^53-1) to 2^53-1: others may change on their way")
+	if !isExactID(m.ID) {
+		return encodeRPCError(m.ID, jsonrpc.CodeInvalidRequest, "the id is neither a string of characters nor a whole number from -(2^53-1) to 2^53-1: others may change on their way")
 	}
 	read, err := jsonrpc.DecodeMessage(message)
 	if err != nil {
-		return failed(m.ID, jsonrpc.CodeInvalidRequest, "this is not a message of JSON-RPC 2.0")
+		return encodeRPCError(m.ID, jsonrpc.CodeInvalidRequest, "this is not a message of JSON-RPC 2.0")
 	}
 	if answer, ok := read.(*jsonrpc.Response); ok && answer.Result == nil && answer.Error == nil {
-		return failed(m.ID, jsonrpc.CodeInvalidRequest, "the message has an id, and no method, result or error")
+		return encodeRPCError(m.ID, jsonrpc.CodeInvalidRequest, "the message has an id, and no method, result or error")
 	}
 	call, ok := read.(*jsonrpc.Request)
 	if !ok || len(call.Params) == 0 {
@@ -54,11 +54,11 @@ func Refuse(message []byte) []byte {
 	if errors.As(err, &typed) && typed.Field != "" {
 		say += ": " + typed.Field
 	}
-	return failed(m.ID, jsonrpc.CodeInvalidParams, say)
+	return encodeRPCError(m.ID, jsonrpc.CodeInvalidParams, say)
 }
 
-// exact reports whether an id comes back as it was sent. The SDK keeps numbers as float64, and half a character as U+FFFD.
-func exact(id json.RawMessage) bool {
+// isExactID reports whether an id comes back as it was sent. The SDK keeps numbers as float64, and half a character as U+FFFD.
+func isExactID(id json.RawMessage) bool {
 	if len(id) == 0 || string(id) == "null" {
 		return true
 	}
@@ -73,8 +73,8 @@ func exact(id json.RawMessage) bool {
 	return err == nil && n == math.Trunc(n) && math.Abs(n) < beyond
 }
 
-// failed is a JSON-RPC error. An id that may not be one is left out.
-func failed(id json.RawMessage, code int, say string) []byte {
+// encodeRPCError is a JSON-RPC error. An id that may not be one is left out.
+func encodeRPCError(id json.RawMessage, code int, say string) []byte {
 	if len(id) == 0 || id[0] == '{' || id[0] == '[' || id[0] == 't' || id[0] == 'f' {
 		id = json.RawMessage("null")
 	}

@@ -22,38 +22,38 @@ func (s *server) addPrompts(to *sdk.Server) {
 	to.AddPrompt(&sdk.Prompt{
 		Name: "continue", Title: "Continue", Description: "Go on where the work stopped.",
 		Arguments: []*sdk.PromptArgument{{Name: "task", Description: "what to go on with; default the latest work"}},
-	}, s.prompt(s.goOn))
+	}, s.makePromptHandler(s.goOn))
 	to.AddPrompt(&sdk.Prompt{
 		Name: "why", Title: "Why", Description: "Say why a memory is, or is not, in a pack.",
 		Arguments: []*sdk.PromptArgument{
 			{Name: "pack", Description: "id of a pack", Required: true},
 			{Name: "item", Description: "id of a memory", Required: true},
 		},
-	}, s.prompt(s.why))
+	}, s.makePromptHandler(s.writeWhyPrompt))
 }
 
 // writePrompt writes the text of a prompt from its arguments.
 type writePrompt func(context.Context, *emitters.Emitter, map[string]string) (string, error)
 
-// prompt is a handler for tokens that may read. A refusal is a JSON-RPC error whose data is the
+// makePromptHandler is a handler for tokens that may read. A refusal is a JSON-RPC error whose data is the
 // error of the contract.
-func (s *server) prompt(write writePrompt) sdk.PromptHandler {
+func (s *server) makePromptHandler(write writePrompt) sdk.PromptHandler {
 	return func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 		var words string
-		client, err := s.caller(ctx, "memory.read")
+		client, err := s.findCallerClient(ctx, "memory.read")
 		if err == nil {
 			words, err = write(ctx, client, req.Params.Arguments)
 		}
 		if err != nil {
-			return nil, failure(err)
+			return nil, newRPCError(err)
 		}
 		message := &sdk.PromptMessage{Role: "user", Content: &sdk.TextContent{Text: words}}
 		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{message}}, nil
 	}
 }
 
-// failure is the error of the contract as a JSON-RPC error.
-func failure(err error) error {
+// newRPCError is the error of the contract as a JSON-RPC error.
+func newRPCError(err error) error {
 	known := emitters.Refusal(err)
 	data, err := json.Marshal(known)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *server) goOn(ctx context.Context, client *emitters.Emitter, given map[s
 // mostListed is how many characters of a text a list of the newest memories needs.
 const mostListed = 400
 
-func (s *server) why(ctx context.Context, client *emitters.Emitter, given map[string]string) (string, error) {
+func (s *server) writeWhyPrompt(ctx context.Context, client *emitters.Emitter, given map[string]string) (string, error) {
 	for _, name := range []string{"pack", "item"} {
 		if strings.TrimSpace(given[name]) == "" {
 			return "", &schemas.Error{

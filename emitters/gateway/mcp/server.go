@@ -64,17 +64,17 @@ func New(cfg Config) (*sdk.Server, error) {
 		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{ // no list changes while a server runs
 			Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
-		SetCacheable: cacheable,
+		SetCacheable: allowCaching,
 	})
 	err := errors.Join(
-		add(s, out, tool("remember", "Store one thing worth knowing later: a fact, decision, preference or outcome. Returns a receipt.", writes), s.remember),
-		add(s, out, tool("context", "What to know before answering: memories within a token budget, and what was left out. Call it first.", reads), s.context),
-		add(s, out, tool("search", "Find memories by words and meaning, best first.", reads), s.search),
-		add(s, out, tool("explain", "Why a memory is, or is not, in a pack, and what would change that.", reads), s.explain),
-		add(s, out, tool("recover", "Bring back whole what a pack left out or shortened.", reads), s.recover),
-		add(s, out, tool("correct", "Replace a memory that is wrong or outdated. The old one stays in history.", writes), s.correct),
-		add(s, out, tool("forget", "Erase memories for good, everywhere. Asks for confirmation first. Returns an erasure receipt.", erases), s.forget),
-		add(s, out, tool("status", "Whether memory answers, and how far a write is.", reads), s.status),
+		registerTool(s, out, makeTool("remember", "Store one thing worth knowing later: a fact, decision, preference or outcome. Returns a receipt.", writes), s.rememberText),
+		registerTool(s, out, makeTool("context", "What to know before answering: memories within a token budget, and what was left out. Call it first.", reads), s.askContext),
+		registerTool(s, out, makeTool("search", "Find memories by words and meaning, best first.", reads), s.searchItems),
+		registerTool(s, out, makeTool("explain", "Why a memory is, or is not, in a pack, and what would change that.", reads), s.explainItem),
+		registerTool(s, out, makeTool("recover", "Bring back whole what a pack left out or shortened.", reads), s.recoverItems),
+		registerTool(s, out, makeTool("correct", "Replace a memory that is wrong or outdated. The old one stays in history.", writes), s.correctItem),
+		registerTool(s, out, makeTool("forget", "Erase memories for good, everywhere. Asks for confirmation first. Returns an erasure receipt.", erases), s.forgetItems),
+		registerTool(s, out, makeTool("status", "Whether memory answers, and how far a write is.", reads), s.reportStatus),
 	)
 	if err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func New(cfg Config) (*sdk.Server, error) {
 	return out, nil
 }
 
-// cacheable lets a client keep the lists, which do not change, and no cache share anything between tokens.
-func cacheable(_ context.Context, req sdk.Request, c *sdk.Cacheable) {
+// allowCaching lets a client keep the lists, which do not change, and no cache share anything between tokens.
+func allowCaching(_ context.Context, req sdk.Request, c *sdk.Cacheable) {
 	c.CacheScope = "private"
 	if _, read := req.(*sdk.ReadResourceRequest); !read {
 		c.TTLMs = 300_000
@@ -103,8 +103,9 @@ const (
 	erases
 )
 
-func tool(name, description string, e effect) *sdk.Tool {
-	closed, destroys := false, e == erases
+func makeTool(name, description string, e effect) *sdk.Tool {
+	closed := false
+	destroys := e == erases
 	a := &sdk.ToolAnnotations{ReadOnlyHint: e == reads, OpenWorldHint: &closed}
 	if e != reads {
 		a.DestructiveHint = &destroys
@@ -123,8 +124,8 @@ func scopeOf(t *sdk.Tool) string {
 	return "memory.write"
 }
 
-// add registers a tool whose refusals are results with the error of the contract.
-func add[In any](s *server, to *sdk.Server, t *sdk.Tool, serve func(context.Context, *emitters.Emitter, *sdk.CallToolRequest, In) (*sdk.CallToolResult, error)) error {
+// registerTool registers a tool whose refusals are results with the error of the contract.
+func registerTool[In any](s *server, to *sdk.Server, t *sdk.Tool, serve func(context.Context, *emitters.Emitter, *sdk.CallToolRequest, In) (*sdk.CallToolResult, error)) error {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		return fmt.Errorf("schema of the tool %s: %w", t.Name, err)
@@ -132,24 +133,24 @@ func add[In any](s *server, to *sdk.Server, t *sdk.Tool, serve func(context.Cont
 	t.InputSchema = schema
 	to.AddTool(t, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		var result *sdk.CallToolResult
-		client, err := s.caller(ctx, scopeOf(t))
+		client, err := s.findCallerClient(ctx, scopeOf(t))
 		var in In
 		if err == nil {
-			in, err = arguments[In](req.Params.Arguments, schema.Required)
+			in, err = readArguments[In](req.Params.Arguments, schema.Required)
 		}
 		if err == nil {
 			result, err = serve(withParent(ctx, req), client, req, in)
 		}
 		if err != nil {
-			return refusal(err), nil
+			return makeRefusal(err), nil
 		}
 		return result, nil
 	})
 	return nil
 }
 
-// arguments reads the arguments of a tool as strictly as a document of the contract.
-func arguments[In any](raw json.RawMessage, required []string) (In, error) {
+// readArguments reads the arguments of a tool as strictly as a document of the contract.
+func readArguments[In any](raw json.RawMessage, required []string) (In, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
@@ -181,34 +182,34 @@ func withParent(ctx context.Context, req *sdk.CallToolRequest) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, carrier)
 }
 
-// caller returns the client of who calls, when the token has a scope.
-func (s *server) caller(ctx context.Context, scope string) (*emitters.Emitter, error) {
+// findCallerClient returns the client of who calls, when the token has a scope.
+func (s *server) findCallerClient(ctx context.Context, scope string) (*emitters.Emitter, error) {
 	if s.Scopes != nil && !slices.Contains(s.Scopes, scope) {
 		return nil, &schemas.Error{Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope " + scope}
 	}
 	return s.Client(ctx)
 }
 
-// refusal is the error of the contract as a tool error.
-func refusal(err error) *sdk.CallToolResult {
+// makeRefusal is the error of the contract as a tool error.
+func makeRefusal(err error) *sdk.CallToolResult {
 	known := emitters.Refusal(err)
-	return &sdk.CallToolResult{IsError: true, StructuredContent: known, Content: text(known.Error())}
+	return &sdk.CallToolResult{IsError: true, StructuredContent: known, Content: makeTextContent(known.Error())}
 }
 
-func text(s string) []sdk.Content { return []sdk.Content{&sdk.TextContent{Text: s}} }
+func makeTextContent(s string) []sdk.Content { return []sdk.Content{&sdk.TextContent{Text: s}} }
 
-// structured is a result whose text is for the model and whose value is for programs.
-func structured(s string, v any) *sdk.CallToolResult {
-	return &sdk.CallToolResult{Content: text(s), StructuredContent: v}
+// makeStructuredResult is a result whose text is for the model and whose value is for programs.
+func makeStructuredResult(s string, v any) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: makeTextContent(s), StructuredContent: v}
 }
 
 func (s *server) readHead(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-	client, err := s.reader(ctx, req.Params.URI)
+	client, err := s.findReaderClient(ctx, req.Params.URI)
 	if err != nil {
 		return nil, err
 	}
 	head, err := client.Head(ctx)
-	return resource(req.Params.URI, head, err)
+	return makeResource(req.Params.URI, head, err)
 }
 
 func (s *server) readPack(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -216,12 +217,12 @@ func (s *server) readPack(ctx context.Context, req *sdk.ReadResourceRequest) (*s
 	if len(req.Params.URI) <= len(prefix) {
 		return nil, sdk.ResourceNotFoundError(req.Params.URI)
 	}
-	client, err := s.reader(ctx, req.Params.URI)
+	client, err := s.findReaderClient(ctx, req.Params.URI)
 	if err != nil {
 		return nil, err
 	}
 	pack, err := client.Pack(ctx, req.Params.URI[len(prefix):])
-	return resource(req.Params.URI, pack, err)
+	return makeResource(req.Params.URI, pack, err)
 }
 
 func (s *server) readItem(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -229,7 +230,7 @@ func (s *server) readItem(ctx context.Context, req *sdk.ReadResourceRequest) (*s
 	if len(req.Params.URI) <= len(prefix) {
 		return nil, sdk.ResourceNotFoundError(req.Params.URI)
 	}
-	client, err := s.reader(ctx, req.Params.URI)
+	client, err := s.findReaderClient(ctx, req.Params.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -240,18 +241,18 @@ func (s *server) readItem(ctx context.Context, req *sdk.ReadResourceRequest) (*s
 	if err != nil {
 		return nil, err
 	}
-	return resource(req.Params.URI, reply.Items[0], nil)
+	return makeResource(req.Params.URI, reply.Items[0], nil)
 }
 
-// reader is the client, for a token that may read.
-func (s *server) reader(ctx context.Context, uri string) (*emitters.Emitter, error) {
+// findReaderClient is the client, for a token that may read.
+func (s *server) findReaderClient(ctx context.Context, uri string) (*emitters.Emitter, error) {
 	if s.Scopes != nil && !slices.Contains(s.Scopes, "memory.read") {
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
 	return s.Client(ctx)
 }
 
-func resource(uri string, v any, err error) (*sdk.ReadResourceResult, error) {
+func makeResource(uri string, v any, err error) (*sdk.ReadResourceResult, error) {
 	var known *schemas.Error
 	if errors.As(err, &known) && known.Code.HTTPStatus() < 429 {
 		return nil, sdk.ResourceNotFoundError(uri) // whether it is there is not told to whom it is not shown

@@ -24,7 +24,7 @@ type rememberInput struct {
 	Key    string   `json:"key,omitempty" jsonschema:"same key, same memory: safe to repeat, with time"`
 }
 
-func (s *server) remember(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in rememberInput) (*sdk.CallToolResult, error) {
+func (s *server) rememberText(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in rememberInput) (*sdk.CallToolResult, error) {
 	item := schemas.MemoryItem{Content: schemas.TextContent(in.Text), Kind: schemas.Kind(cmp.Or(in.Kind, string(schemas.KindMemory))), SecurityLabel: in.Labels}
 	for _, id := range in.About {
 		item.Links = append(item.Links, schemas.Link{Rel: schemas.RelFollows, To: id})
@@ -38,12 +38,12 @@ func (s *server) remember(ctx context.Context, client *emitters.Emitter, _ *sdk.
 	if err != nil {
 		return nil, err
 	}
-	return stored(fmt.Sprintf("Stored as %s: %s at log position %d.", item.ID, r.Level, r.Position), item.ID, r), nil
+	return makeReceiptResult(fmt.Sprintf("Stored as %s: %s at log position %d.", item.ID, r.Level, r.Position), item.ID, r), nil
 }
 
-// stored shows a receipt, with the id of the item.
-func stored(say, item string, r schemas.Receipt) *sdk.CallToolResult {
-	return structured(say, struct {
+// makeReceiptResult shows a receipt, with the id of the item.
+func makeReceiptResult(say, item string, r schemas.Receipt) *sdk.CallToolResult {
+	return makeStructuredResult(say, struct {
 		Item string `json:"item"`
 		schemas.Receipt
 	}{item, r})
@@ -71,7 +71,7 @@ type packed struct {
 	Warnings []string       `json:"warnings"`
 }
 
-func (s *server) context(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in contextInput) (*sdk.CallToolResult, error) {
+func (s *server) askContext(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in contextInput) (*sdk.CallToolResult, error) {
 	if strings.TrimSpace(in.Question) == "" {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/question", Message: "the question is empty"}
 	}
@@ -92,13 +92,13 @@ func (s *server) context(ctx context.Context, client *emitters.Emitter, _ *sdk.C
 	}
 	p := &result.Payload
 	if in.Detail == "full" {
-		return structured(p.Text, p), nil
+		return makeStructuredResult(p.Text, p), nil
 	}
 	short := packed{PackID: p.PackID, Position: p.Positions.Pack, Tokens: p.Pack.TokenActual, LeftOut: map[string]int{}, Warnings: p.Explainability.Warnings}
 	for i := range p.Drop.Drops {
 		short.LeftOut[string(p.Drop.Drops[i].Reason)]++
 	}
-	return structured(p.Text, short), nil
+	return makeStructuredResult(p.Text, short), nil
 }
 
 type searchInput struct {
@@ -113,7 +113,7 @@ type searchInput struct {
 	Filters schemas.Filters `json:"filters,omitempty" jsonschema:"only memories whose fields have these values, such as {\"labels\": \"project:apollo\"}"`
 }
 
-func (s *server) search(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in searchInput) (*sdk.CallToolResult, error) {
+func (s *server) searchItems(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in searchInput) (*sdk.CallToolResult, error) {
 	if strings.TrimSpace(in.Query) == "" {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/query", Message: "the query is empty"}
 	}
@@ -139,7 +139,7 @@ func (s *server) search(ctx context.Context, client *emitters.Emitter, _ *sdk.Ca
 			lines[i] += fmt.Sprintf("\n  %s %s: %s", v.CreatedAt.In(cmp.Or(zone, time.UTC)).Format(time.DateOnly), v.ID, oneLine(&older, 0))
 		}
 	}
-	return structured(cmp.Or(strings.Join(lines, "\n"), "Nothing was found."), reply), nil
+	return makeStructuredResult(cmp.Or(strings.Join(lines, "\n"), "Nothing was found."), reply), nil
 }
 
 type explainInput struct {
@@ -147,12 +147,12 @@ type explainInput struct {
 	Item string `json:"item" jsonschema:"id of a memory"`
 }
 
-func (s *server) explain(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in explainInput) (*sdk.CallToolResult, error) {
+func (s *server) explainItem(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in explainInput) (*sdk.CallToolResult, error) {
 	reply, err := client.Explain(ctx, in.Pack, in.Item)
 	if err != nil {
 		return nil, err
 	}
-	return structured(strings.TrimSpace(reply.Explanation+" "+reply.Change), reply), nil
+	return makeStructuredResult(strings.TrimSpace(reply.Explanation+" "+reply.Change), reply), nil
 }
 
 type recoverInput struct {
@@ -160,7 +160,7 @@ type recoverInput struct {
 	Items []string `json:"items" jsonschema:"ids that its drop report names"`
 }
 
-func (s *server) recover(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in recoverInput) (*sdk.CallToolResult, error) {
+func (s *server) recoverItems(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in recoverInput) (*sdk.CallToolResult, error) {
 	reply, err := client.Recover(ctx, in.Pack, in.Items)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *server) recover(ctx context.Context, client *emitters.Emitter, _ *sdk.C
 	if len(reply.Missing) > 0 {
 		lines = append(lines, "Not to be had: "+strings.Join(reply.Missing, ", "))
 	}
-	return structured(strings.Join(lines, "\n"), reply), nil
+	return makeStructuredResult(strings.Join(lines, "\n"), reply), nil
 }
 
 type correctInput struct {
@@ -183,19 +183,19 @@ type correctInput struct {
 	Labels []string `json:"labels,omitempty"`
 }
 
-func (s *server) correct(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in correctInput) (*sdk.CallToolResult, error) {
+func (s *server) correctItem(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in correctInput) (*sdk.CallToolResult, error) {
 	by, r, err := client.Correct(ctx, in.Item, emitters.Correction{Text: in.Text, By: in.By, Reason: in.Reason, Labels: in.Labels}, &emitters.Options{Wait: schemas.ReceiptIndexed})
 	if err != nil {
 		return nil, err
 	}
-	return stored(fmt.Sprintf("%s is replaced by %s.", in.Item, by), by, r), nil
+	return makeReceiptResult(fmt.Sprintf("%s is replaced by %s.", in.Item, by), by, r), nil
 }
 
 type statusInput struct {
 	Receipt string `json:"receipt,omitempty" jsonschema:"event id of a write"`
 }
 
-func (s *server) status(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in statusInput) (*sdk.CallToolResult, error) {
+func (s *server) reportStatus(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in statusInput) (*sdk.CallToolResult, error) {
 	var reply struct {
 		schemas.StatusReply
 		Receipt *schemas.Receipt `json:"receipt,omitempty"`
@@ -213,7 +213,7 @@ func (s *server) status(ctx context.Context, client *emitters.Emitter, _ *sdk.Ca
 		reply.Receipt = &r
 		say += fmt.Sprintf(" The write %s is %s.", in.Receipt, strings.Join(append([]string{string(r.Level)}, r.Warnings...), "; "))
 	}
-	return structured(say, reply), nil
+	return makeStructuredResult(say, reply), nil
 }
 
 // timeOf reads a time that may be absent.

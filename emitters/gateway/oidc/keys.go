@@ -49,10 +49,10 @@ func newKeys(cfg Config) *keys {
 	return &keys{issuer: cfg.Issuer, http: &client, clock: cfg.Clock, unread: cfg.Unread}
 }
 
-// find returns the key of an id that signs with an algorithm. A token without an id is signed by the
+// findSigningKey returns the key of an id that signs with an algorithm. A token without an id is signed by the
 // issuer's only key.
-func (k *keys) find(ctx context.Context, id, algorithm string) (*jose.JSONWebKey, error) {
-	key, fresh := k.cached(id, algorithm)
+func (k *keys) findSigningKey(ctx context.Context, id, algorithm string) (*jose.JSONWebKey, error) {
+	key, fresh := k.findCachedKey(id, algorithm)
 	if key != nil && fresh {
 		return key, nil
 	}
@@ -63,7 +63,7 @@ func (k *keys) find(ctx context.Context, id, algorithm string) (*jose.JSONWebKey
 	}
 	_ = k.readAgain(ctx) // what it found is looked at next
 	k.reading.Unlock()
-	key, _ = k.cached(id, algorithm)
+	key, _ = k.findCachedKey(id, algorithm)
 	if key != nil {
 		return key, nil
 	}
@@ -72,11 +72,11 @@ func (k *keys) find(ctx context.Context, id, algorithm string) (*jose.JSONWebKey
 	if k.err != nil {
 		return nil, ErrUnavailable
 	}
-	return nil, invalid("is signed by a key that the issuer does not publish")
+	return nil, newInvalidError("is signed by a key that the issuer does not publish")
 }
 
-// cached returns a key that was read within a day, and whether it need not be read anew.
-func (k *keys) cached(id, algorithm string) (key *jose.JSONWebKey, fresh bool) {
+// findCachedKey returns a key that was read within a day, and whether it need not be read anew.
+func (k *keys) findCachedKey(id, algorithm string) (key *jose.JSONWebKey, fresh bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	age := k.clock().Sub(k.read)
@@ -92,8 +92,8 @@ func (k *keys) cached(id, algorithm string) (key *jose.JSONWebKey, fresh bool) {
 	return nil, false
 }
 
-// refresh reads the keys, unless they were read a moment ago.
-func (k *keys) refresh(ctx context.Context) error {
+// refreshKeys reads the keys, unless they were read a moment ago.
+func (k *keys) refreshKeys(ctx context.Context) error {
 	k.reading.Lock()
 	defer k.reading.Unlock()
 	return k.readAgain(ctx)
@@ -102,7 +102,8 @@ func (k *keys) refresh(ctx context.Context) error {
 // readAgain is refresh for who holds reading. A caller that leaves does not stop it.
 func (k *keys) readAgain(ctx context.Context) error {
 	k.mu.Lock()
-	now, before := k.clock(), k.err
+	now := k.clock()
+	before := k.err
 	if now.Sub(k.tried) < pause {
 		defer k.mu.Unlock()
 		return k.err
@@ -111,42 +112,44 @@ func (k *keys) readAgain(ctx context.Context) error {
 	k.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerIn)
 	defer cancel()
-	set, err := k.fetch(ctx)
+	set, err := k.fetchKeys(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.err = err; err == nil {
-		k.set, k.read = set, now
+	k.err = err
+	if err == nil {
+		k.set = set
+		k.read = now
 	} else if before == nil && k.unread != nil {
 		k.unread(err)
 	}
 	return err
 }
 
-// fetch asks the issuer where its keys are, and for them.
-func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
+// fetchKeys asks the issuer where its keys are, and for them.
+func (k *keys) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	var about struct {
 		Issuer  string `json:"issuer"`
 		JWKSURI string `json:"jwks_uri"`
 	}
-	if err := k.get(ctx, strings.TrimSuffix(k.issuer, "/")+"/.well-known/openid-configuration", &about); err != nil {
+	if err := k.readDocument(ctx, strings.TrimSuffix(k.issuer, "/")+"/.well-known/openid-configuration", &about); err != nil {
 		return nil, err
 	}
 	if about.Issuer != k.issuer {
 		return nil, fmt.Errorf("issuer %q says that it is %q", k.issuer, about.Issuer)
 	}
-	if err := secure(about.JWKSURI); err != nil {
+	if err := checkSecureURL(about.JWKSURI); err != nil {
 		return nil, fmt.Errorf("jwks_uri %q of the issuer: %w", about.JWKSURI, err)
 	}
 	var published struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := k.get(ctx, about.JWKSURI, &published); err != nil {
+	if err := k.readDocument(ctx, about.JWKSURI, &published); err != nil {
 		return nil, err
 	}
 	var set []jose.JSONWebKey
 	for _, raw := range published.Keys[:min(len(published.Keys), maxKeys)] {
 		var key jose.JSONWebKey
-		if json.Unmarshal(raw, &key) == nil && signs(key) { // others are for others
+		if json.Unmarshal(raw, &key) == nil && isSigningKey(key) { // others are for others
 			set = append(set, key)
 		}
 	}
@@ -156,8 +159,8 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return set, nil
 }
 
-// signs reports whether a key is a public one for signatures, and strong enough.
-func signs(key jose.JSONWebKey) bool {
+// isSigningKey reports whether a key is a public one for signatures, and strong enough.
+func isSigningKey(key jose.JSONWebKey) bool {
 	if !key.Valid() || !key.IsPublic() || key.Use != "" && key.Use != "sig" {
 		return false
 	}
@@ -165,8 +168,8 @@ func signs(key jose.JSONWebKey) bool {
 	return !ok || public.N.BitLen() >= minRSA
 }
 
-// get reads a JSON document of the issuer.
-func (k *keys) get(ctx context.Context, address string, into any) error {
+// readDocument reads a JSON document of the issuer.
+func (k *keys) readDocument(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return fmt.Errorf("ask the issuer: %w", err)

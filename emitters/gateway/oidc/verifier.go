@@ -72,7 +72,7 @@ type Verifier struct {
 
 // New returns a verifier. It asks the issuer nothing yet.
 func New(cfg Config) (*Verifier, error) {
-	if err := secure(cfg.Issuer); err != nil {
+	if err := checkSecureURL(cfg.Issuer); err != nil {
 		return nil, fmt.Errorf("issuer %q: %w", cfg.Issuer, err)
 	}
 	if cfg.Audience == "" {
@@ -102,8 +102,8 @@ func New(cfg Config) (*Verifier, error) {
 	return v, nil
 }
 
-// secure refuses a URL that others can answer for.
-func secure(address string) error {
+// checkSecureURL refuses a URL that others can answer for.
+func checkSecureURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
@@ -115,7 +115,7 @@ func secure(address string) error {
 }
 
 // Ready reads the issuer's keys, so that a wrong setting shows at the start.
-func (v *Verifier) Ready(ctx context.Context) error { return v.keys.refresh(ctx) }
+func (v *Verifier) Ready(ctx context.Context) error { return v.keys.refreshKeys(ctx) }
 
 // IsJWT reports whether a bearer token has the form of a JSON Web Token.
 func IsJWT(token string) bool {
@@ -125,39 +125,39 @@ func IsJWT(token string) bool {
 // Verify returns what a token says. The error is ErrInvalid, with the reason, or ErrUnavailable.
 func (v *Verifier) Verify(ctx context.Context, raw string) (Claims, error) {
 	if len(raw) > maxToken {
-		return Claims{}, invalid("is too long")
+		return Claims{}, newInvalidError("is too long")
 	}
 	token, err := jwt.ParseSigned(raw, v.algorithms)
 	if err != nil {
-		return Claims{}, invalid("is no JSON Web Token that is signed with an allowed algorithm")
+		return Claims{}, newInvalidError("is no JSON Web Token that is signed with an allowed algorithm")
 	}
 	header := token.Headers[0]
 	if kind, given := header.ExtraHeaders[jose.HeaderType]; given && !isAccess(kind) {
-		return Claims{}, invalid("is not for access")
+		return Claims{}, newInvalidError("is not for access")
 	}
 	var said jwt.Claims
 	switch err := token.UnsafeClaimsWithoutVerification(&said); {
 	case err != nil:
-		return Claims{}, invalid("has claims of a wrong type")
+		return Claims{}, newInvalidError("has claims of a wrong type")
 	case said.Issuer != v.Issuer:
-		return Claims{}, invalid("is of another issuer") // and so asks no issuer for keys
+		return Claims{}, newInvalidError("is of another issuer") // and so asks no issuer for keys
 	}
-	key, err := v.keys.find(ctx, header.KeyID, header.Algorithm)
+	key, err := v.keys.findSigningKey(ctx, header.KeyID, header.Algorithm)
 	if err != nil {
 		return Claims{}, err
 	}
 	said = jwt.Claims{}
 	all := map[string]any{}
 	if err := token.Claims(key, &said, &all); err != nil {
-		return Claims{}, invalid("has a wrong signature")
+		return Claims{}, newInvalidError("has a wrong signature")
 	}
 	if err := v.inTime(said); err != nil {
 		return Claims{}, err
 	}
 	if all["cnf"] != nil {
-		return Claims{}, invalid("is bound to a key, which cannot be proved here")
+		return Claims{}, newInvalidError("is bound to a key, which cannot be proved here")
 	}
-	return v.claims(all)
+	return v.mapClaims(all)
 }
 
 // isAccess reports whether a type of a token is that of an access token.
@@ -173,31 +173,31 @@ func (v *Verifier) inTime(said jwt.Claims) error {
 	err := said.ValidateWithLeeway(want, v.Skew)
 	switch {
 	case errors.Is(err, jwt.ErrExpired):
-		return invalid("has expired")
+		return newInvalidError("has expired")
 	case errors.Is(err, jwt.ErrNotValidYet), errors.Is(err, jwt.ErrIssuedInTheFuture):
-		return invalid("is not valid yet")
+		return newInvalidError("is not valid yet")
 	case errors.Is(err, jwt.ErrInvalidAudience):
-		return invalid("is for another audience")
+		return newInvalidError("is for another audience")
 	case err != nil:
-		return invalid("has wrong claims")
+		return newInvalidError("has wrong claims")
 	case said.Expiry == nil:
-		return invalid("has no end")
+		return newInvalidError("has no end")
 	}
 	return nil
 }
 
-// claims maps what was signed to a principal of a tenant, and scopes.
-func (v *Verifier) claims(all map[string]any) (Claims, error) {
+// mapClaims maps what was signed to a principal of a tenant, and scopes.
+func (v *Verifier) mapClaims(all map[string]any) (Claims, error) {
 	c := Claims{Tenant: v.Tenant, Clearance: v.Clearance, Scopes: append(scopesOf(all["scope"]), scopesOf(all["scp"])...)}
 	if v.TenantClaim != "" {
 		c.Tenant, _ = all[v.TenantClaim].(string)
 	}
 	c.Principal, _ = all[v.PrincipalClaim].(string)
 	if !schemas.ValidToken(c.Tenant) {
-		return Claims{}, invalid("names no tenant in the claim " + v.TenantClaim)
+		return Claims{}, newInvalidError("names no tenant in the claim " + v.TenantClaim)
 	}
 	if !schemas.ValidToken(c.Principal) {
-		return Claims{}, invalid("names no principal in the claim " + v.PrincipalClaim +
+		return Claims{}, newInvalidError("names no principal in the claim " + v.PrincipalClaim +
 			", of 1 to 64 of the characters A-Z a-z 0-9 _ -")
 	}
 	return c, nil
@@ -218,4 +218,4 @@ func scopesOf(claim any) (list []string) {
 	return list
 }
 
-func invalid(why string) error { return fmt.Errorf("%w: it %s", ErrInvalid, why) }
+func newInvalidError(why string) error { return fmt.Errorf("%w: it %s", ErrInvalid, why) }

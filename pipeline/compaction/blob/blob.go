@@ -96,7 +96,7 @@ func Summarise(r io.Reader, o Options) (Summary, error) {
 	if kind == "" {
 		kind = Detect(head, o.Output)
 	}
-	out, err := summariser(kind)(br, o)
+	out, err := chooseSummariser(kind)(br, o)
 	if err == nil {
 		_, err = io.Copy(io.Discard, br)
 	}
@@ -115,7 +115,7 @@ func Summarise(r io.Reader, o Options) (Summary, error) {
 	return out, nil
 }
 
-func summariser(k Kind) func(*bufio.Reader, Options) (Summary, error) {
+func chooseSummariser(k Kind) func(*bufio.Reader, Options) (Summary, error) {
 	switch k {
 	case Log:
 		return summariseLog
@@ -194,8 +194,8 @@ func bytesOf(n int64) string {
 	return strconv.FormatInt(n, 10) + " bytes"
 }
 
-// count says a number and what it counts.
-func count(n int64, one, many string) string {
+// formatCount says a number and what it counts.
+func formatCount(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -11,7 +11,7 @@ import (
 
 // Detect says what a blob is by its beginning, and by whether a program put it out.
 func Detect(head []byte, output bool) Kind {
-	if binary(head) {
+	if isBinary(head) {
 		return Binary
 	}
 	body := bytes.TrimLeft(head, " \t\r\n\ufeff")
@@ -33,7 +33,7 @@ func Detect(head []byte, output bool) Kind {
 		return Search
 	case isLog(sample):
 		return Log
-	case delimiter(sample) != 0:
+	case findDelimiter(sample) != 0:
 		return Table
 	case output && isUniform(sample):
 		return Log
@@ -41,9 +41,9 @@ func Detect(head []byte, output bool) Kind {
 	return Text
 }
 
-// binary reports whether text would not be one: it has a NUL, or more than a tenth of
+// isBinary reports whether text would not be one: it has a NUL, or more than a tenth of
 // it is neither printable nor white space.
-func binary(head []byte) bool {
+func isBinary(head []byte) bool {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return true
 	}
@@ -114,7 +114,8 @@ func sampleLines(body []byte) []string {
 }
 
 func isDiff(sample []string) bool {
-	files, hunks := 0, 0
+	files := 0
+	hunks := 0
 	for i, l := range sample {
 		switch {
 		case strings.HasPrefix(l, "diff --git "):
@@ -129,7 +130,8 @@ func isDiff(sample []string) bool {
 }
 
 func isTests(sample []string) bool {
-	hits, lines := 0, 0
+	hits := 0
+	lines := 0
 	for _, l := range sample {
 		if strings.TrimSpace(l) != "" {
 			lines++
@@ -147,7 +149,8 @@ func isTests(sample []string) bool {
 func isSearch(sample []string) bool {
 	urls := 0
 	for _, l := range sample {
-		if l = strings.TrimSpace(l); strings.HasPrefix(strings.TrimPrefix(strings.ToLower(l), "url: "), "http") && !strings.Contains(strings.TrimPrefix(strings.ToLower(l), "url: "), " ") {
+		l = strings.TrimSpace(l)
+		if strings.HasPrefix(strings.TrimPrefix(strings.ToLower(l), "url: "), "http") && !strings.Contains(strings.TrimPrefix(strings.ToLower(l), "url: "), " ") {
 			urls++
 		}
 	}
@@ -156,14 +159,15 @@ func isSearch(sample []string) bool {
 
 // isLog reports whether most lines begin with a time or hold a level.
 func isLog(sample []string) bool {
-	hits, lines := 0, 0
+	hits := 0
+	lines := 0
 	times := newStamps()
 	for _, l := range sample {
-		if strings.TrimSpace(l) == "" || trailing([]byte(l), false) {
+		if strings.TrimSpace(l) == "" || isTraceLine([]byte(l), false) {
 			continue
 		}
 		lines++
-		if times.find(l) != "" || leveled(l) {
+		if times.findStamp(l) != "" || hasLevel(l) {
 			hits++
 		}
 	}
@@ -174,22 +178,24 @@ func isLog(sample []string) bool {
 // tokens that hold a digit, and have a word beside one: a log without time and level.
 // Headings, items of lists and sentences are none.
 func isUniform(sample []string) bool {
-	lines, most := 0, 0
+	lines := 0
+	most := 0
 	shapes := map[uint64]int{}
 	for _, l := range sample {
 		if strings.TrimSpace(l) == "" {
 			continue
 		}
 		lines++
-		words, digits := 0, 0
-		for tok := range strings.FieldsFuncSeq(l, blank) {
+		words := 0
+		digits := 0
+		for tok := range strings.FieldsFuncSeq(l, isBlankRune) {
 			if hasDigit([]byte(tok)) {
 				digits++
 			} else {
 				words++
 			}
 		}
-		if words > 0 && digits > 0 && !prose(l) {
+		if words > 0 && digits > 0 && !isProseLine(l) {
 			shape := shapeOf([]byte(l))
 			shapes[shape]++
 			most = max(most, shapes[shape])
@@ -198,14 +204,14 @@ func isUniform(sample []string) bool {
 	return lines >= 5 && most*2 >= lines
 }
 
-// prose reports whether a line reads as one of a written text: a heading, an item of a
+// isProseLine reports whether a line reads as one of a written text: a heading, an item of a
 // list, a quotation, or the end of a sentence.
-func prose(l string) bool {
+func isProseLine(l string) bool {
 	l = strings.TrimSpace(l)
 	return strings.ContainsAny(l[:1], "#-*>+") || strings.ContainsAny(l[len(l)-1:], ".!?:;") && strings.Count(l, " ") > 2
 }
 
-func leveled(l string) bool {
+func hasLevel(l string) bool {
 	for _, level := range []string{"INFO", "WARN", "ERROR", "DEBUG", "TRACE", "FATAL", "level="} {
 		if i := strings.Index(l, level); i >= 0 && i < 60 {
 			return true
@@ -214,13 +220,14 @@ func leveled(l string) bool {
 	return false
 }
 
-// delimiter returns what separates the columns of a table, 0 when it is none.
-func delimiter(sample []string) rune {
+// findDelimiter returns what separates the columns of a table, 0 when it is none.
+func findDelimiter(sample []string) rune {
 	if len(sample) > 1 && len(sample) == 60 {
 		sample = sample[:59]
 	}
 	for _, d := range []rune{'\t', '|', ',', ';'} {
-		columns, rows := 0, 0
+		columns := 0
+		rows := 0
 		for _, l := range sample {
 			n := strings.Count(l, string(d))
 			if columns == 0 {

@@ -47,10 +47,10 @@ type diffs struct {
 // summariseDiff keeps the changed lines, those about the query and of small files first.
 func summariseDiff(br *bufio.Reader, o Options) (Summary, error) {
 	d := &diffs{changed: &tally{}}
-	if err := each(br, d.add); err != nil {
+	if err := visitLines(br, d.readDiffLine); err != nil {
 		return Summary{}, err
 	}
-	d.flush()
+	d.flushRun()
 	out := Summary{Kind: Diff}
 	var added, removed int64
 	var runs []Line
@@ -62,69 +62,69 @@ func summariseDiff(br *bufio.Reader, o Options) (Summary, error) {
 	files := d.files[:min(len(d.files), max(1, o.Lines/2))]
 	for _, f := range files {
 		out.Lines = append(out.Lines, Line{Span: f.span, Note: "file", Text: f.name + ": +" + strconv.FormatInt(f.added, 10) +
-			" −" + strconv.FormatInt(f.removed, 10) + " in " + count(f.hunks, "hunk", "hunks")})
+			" −" + strconv.FormatInt(f.removed, 10) + " in " + formatCount(f.hunks, "hunk", "hunks")})
 	}
 	words := wordsOf(o.Query)
 	slices.SortStableFunc(runs, func(a, b Line) int {
-		return cmp.Or(cmp.Compare(overlap(words, b.Text), overlap(words, a.Text)), cmp.Compare(len(a.Text), len(b.Text)))
+		return cmp.Or(cmp.Compare(countOverlap(words, b.Text), countOverlap(words, a.Text)), cmp.Compare(len(a.Text), len(b.Text)))
 	})
 	out.Lines = append(out.Lines, runs[:min(len(runs), max(0, o.Lines-len(out.Lines)))]...)
-	out.Title = count(int64(len(d.files))+d.further, "file", "files") + ", +" + strconv.FormatInt(added, 10) + " −" + strconv.FormatInt(removed, 10)
+	out.Title = formatCount(int64(len(d.files))+d.further, "file", "files") + ", +" + strconv.FormatInt(added, 10) + " −" + strconv.FormatInt(removed, 10)
 	if n := int64(len(d.files)-len(files)) + d.further; n > 0 {
 		out.Title += ", " + strconv.FormatInt(n, 10) + " of the files not listed"
 	}
-	ends, long := settle(out.Lines)
-	out.drop(d.context.field("lines of context"), d.changed.field("changed lines"), d.headers.field("lines of headers"), long, ends)
+	ends, long := subtractShownLines(out.Lines)
+	out.appendDroppedFields(d.context.makeField("lines of context"), d.changed.makeField("changed lines"), d.headers.makeField("lines of headers"), long, ends)
 	return out, nil
 }
 
-func (d *diffs) add(l *line) {
+func (d *diffs) readDiffLine(l *line) {
 	counted := &d.headers
-	defer func() { counted.add(l) }()
+	defer func() { counted.countLine(l) }()
 	switch {
 	case bytes.HasPrefix(l.text, []byte("diff --git ")):
-		d.begin(l, lastField(l.text))
+		d.beginFile(l, lastField(l.text))
 	case !d.inHunk && bytes.HasPrefix(l.text, []byte("+++ ")):
 		name := lastPath(l.text[4:])
 		if d.open == nil || d.open.hunks > 0 {
-			d.begin(l, name)
+			d.beginFile(l, name)
 		} else if name != "/dev/null" {
 			d.open.name = name
 		}
 	case bytes.HasPrefix(l.text, []byte("@@ -")):
-		d.flush()
+		d.flushRun()
 		if d.open == nil {
-			d.begin(l, "a file")
+			d.beginFile(l, "a file")
 		}
 		d.open.hunks++
 		d.inHunk = true
-	case d.inHunk && len(l.text) > 0 && (l.text[0] == '+' || l.text[0] == '-') && !d.header(l.text):
+	case d.inHunk && len(l.text) > 0 && (l.text[0] == '+' || l.text[0] == '-') && !d.isFileHeader(l.text):
 		if l.text[0] == '+' {
 			d.open.added++
 		} else {
 			d.open.removed++
 		}
 		counted = d.changed
-		d.run.add(l)
+		d.run.joinLine(l)
 	case d.inHunk && bytes.HasPrefix(l.text, []byte("--- ")):
-		d.flush()
+		d.flushRun()
 		d.inHunk = false
 	default:
-		d.flush()
+		d.flushRun()
 		counted = &d.context
 	}
 }
 
-// header reports whether a line that begins with --- is the next file's header: a diff
+// isFileHeader reports whether a line that begins with --- is the next file's header: a diff
 // without "diff --git" lines has no other.
-func (d *diffs) header(text []byte) bool {
+func (d *diffs) isFileHeader(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("--- a/")) || bytes.HasPrefix(text, []byte("--- /dev/null"))
 }
 
-func (d *diffs) begin(l *line, name string) {
-	d.flush()
+func (d *diffs) beginFile(l *line, name string) {
+	d.flushRun()
 	d.inHunk = false
-	v := l.verbatim("")
+	v := l.quoteLine("")
 	d.open = &change{name: name, span: v.Span}
 	if len(d.files) == maxFiles {
 		d.further++
@@ -133,13 +133,13 @@ func (d *diffs) begin(l *line, name string) {
 	d.files = append(d.files, d.open)
 }
 
-func (d *diffs) flush() {
+func (d *diffs) flushRun() {
 	if d.run.lines > 0 && d.open != nil && len(d.open.lines) < maxRuns {
-		l := d.run.line("change")
+		l := d.run.makeBlockLine("change")
 		l.from = d.changed
 		d.open.lines = append(d.open.lines, l)
 	}
-	d.run.reset()
+	d.run.resetBlock()
 }
 
 func lastField(text []byte) string {
@@ -153,7 +153,7 @@ func lastField(text []byte) string {
 // lastPath is a path of a diff without its prefix and its date.
 func lastPath(text []byte) string {
 	name, _, _ := strings.Cut(string(text), "\t")
-	name = clip(strings.TrimSpace(name))
+	name = clipText(strings.TrimSpace(name))
 	for _, p := range []string{"a/", "b/"} {
 		name = strings.TrimPrefix(name, p)
 	}

@@ -29,10 +29,10 @@ type template struct {
 	varies  bool // its lines are not all the same
 }
 
-// pattern is the template as text: the line itself when all are the same.
-func (t *template) pattern() string {
+// formatPattern is the template as text: the line itself when all are the same.
+func (t *template) formatPattern() string {
 	if !t.varies {
-		return strings.Join(strings.FieldsFunc(t.first.Text, blank), " ")
+		return strings.Join(strings.FieldsFunc(t.first.Text, isBlankRune), " ")
 	}
 	return strings.Join(t.tokens, " ")
 }
@@ -50,12 +50,12 @@ func newMiner() *miner {
 	return &miner{shapes: map[uint64]*template{}, groups: map[string][]*template{}}
 }
 
-// add counts a line and returns its template.
-func (m *miner) add(l *line) *template {
+// assignTemplate counts a line and returns its template.
+func (m *miner) assignTemplate(l *line) *template {
 	shape := shapeOf(l.text)
 	t, ok := m.shapes[shape]
 	if !ok {
-		t = m.mine(l)
+		t = m.findTemplate(l)
 		if len(m.shapes) >= maxShapes {
 			clear(m.shapes)
 		}
@@ -80,7 +80,8 @@ func shapeOf(text []byte) uint64 {
 			h = (h ^ 0x1ff) * prime
 			continue
 		}
-		before, digit := h, false
+		before := h
+		digit := false
 		for i < len(text) && text[i] != ' ' && text[i] != '\t' {
 			digit = digit || text[i]-'0' <= 9
 			h = (h ^ uint64(text[i])) * prime
@@ -93,11 +94,12 @@ func shapeOf(text []byte) uint64 {
 	return h
 }
 
-// mine finds or makes the template of a line whose shape is new.
-func (m *miner) mine(l *line) *template {
+// findTemplate finds or makes the template of a line whose shape is new.
+func (m *miner) findTemplate(l *line) *template {
 	m.tokens = m.tokens[:0]
-	for tok := range bytes.FieldsFuncSeq(l.text, blank) {
-		if m.tokens = append(m.tokens, tok); len(m.tokens) == maxTokens {
+	for tok := range bytes.FieldsFuncSeq(l.text, isBlankRune) {
+		m.tokens = append(m.tokens, tok)
+		if len(m.tokens) == maxTokens {
 			break
 		}
 	}
@@ -108,7 +110,8 @@ func (m *miner) mine(l *line) *template {
 			continue // it would scatter a template's lines over groups
 		}
 		m.key = append(append(m.key, ' '), tok[:min(len(tok), 64)]...)
-		if depth++; depth == treeDepth {
+		depth++
+		if depth == treeDepth {
 			break
 		}
 	}
@@ -116,20 +119,21 @@ func (m *miner) mine(l *line) *template {
 	var best *template
 	score := similar
 	for _, t := range group {
-		if s := t.similarity(m.tokens); s >= score {
-			best, score = t, s
+		if s := t.measureSimilarity(m.tokens); s >= score {
+			best = t
+			score = s
 		}
 	}
 	switch {
 	case best != nil:
-		best.widen(m.tokens)
+		best.widenTemplate(m.tokens)
 		return best
 	case len(m.templates) >= maxTemplates:
 		t := m.templates[maxTemplates-1]
 		t.tokens = []string{wildcard}
 		return t
 	}
-	t := &template{first: l.verbatim(""), tokens: make([]string, len(m.tokens)), failure: failure(l.text)}
+	t := &template{first: l.quoteLine(""), tokens: make([]string, len(m.tokens)), failure: isFailure(l.text)}
 	for i, tok := range m.tokens {
 		if hasDigit(tok) {
 			t.tokens[i] = wildcard
@@ -142,8 +146,8 @@ func (m *miner) mine(l *line) *template {
 	return t
 }
 
-// blank is what separates tokens.
-func blank(r rune) bool { return r == ' ' || r == '\t' }
+// isBlankRune is what separates tokens.
+func isBlankRune(r rune) bool { return r == ' ' || r == '\t' }
 
 func hasDigit(tok []byte) bool {
 	for _, c := range tok {
@@ -154,7 +158,7 @@ func hasDigit(tok []byte) bool {
 	return false
 }
 
-func (t *template) similarity(tokens [][]byte) float64 {
+func (t *template) measureSimilarity(tokens [][]byte) float64 {
 	if len(t.tokens) != len(tokens) || len(tokens) == 0 {
 		if len(tokens) == len(t.tokens) {
 			return 1
@@ -170,8 +174,8 @@ func (t *template) similarity(tokens [][]byte) float64 {
 	return float64(same) / float64(len(tokens))
 }
 
-// widen puts a wildcard where the tokens differ.
-func (t *template) widen(tokens [][]byte) {
+// widenTemplate puts a wildcard where the tokens differ.
+func (t *template) widenTemplate(tokens [][]byte) {
 	for i, tok := range tokens {
 		if t.tokens[i] != string(tok) {
 			t.tokens[i] = wildcard
@@ -182,13 +186,13 @@ func (t *template) widen(tokens [][]byte) {
 // Matches reports whether a line is one of a pattern: as many tokens, each equal or
 // against a wildcard. The pattern of a single wildcard matches every line.
 func Matches(pattern, text string) bool {
-	want := strings.FieldsFunc(pattern, blank)
+	want := strings.FieldsFunc(pattern, isBlankRune)
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	if len(want) == 1 && want[0] == wildcard {
 		return true
 	}
 	i := 0
-	for tok := range strings.FieldsFuncSeq(text, blank) {
+	for tok := range strings.FieldsFuncSeq(text, isBlankRune) {
 		if i == maxTokens {
 			return true
 		}

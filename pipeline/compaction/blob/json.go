@@ -44,16 +44,17 @@ func (w *window) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// forget lets go of what is before at.
-func (w *window) forget(at int64) {
+// discardBefore lets go of what is before at.
+func (w *window) discardBefore(at int64) {
 	if n := at - w.start; n > 1<<20 && n <= int64(len(w.buf)) {
 		w.buf = append(w.buf[:0], w.buf[n:]...)
 		w.start = at
 	}
 }
 
-func (w *window) cut(s Span) string {
-	from, to := s.Start-w.start, s.End-w.start
+func (w *window) readSpan(s Span) string {
+	from := s.Start - w.start
+	to := s.End - w.start
 	if from < 0 || to > int64(len(w.buf)) || from > to {
 		return ""
 	}
@@ -101,7 +102,7 @@ func summariseJSON(br *bufio.Reader, o Options) (Summary, error) {
 	var err error
 	docs := 0
 	for err == nil {
-		if err = j.value("", 0); err == nil {
+		if err = j.readNextValue("", 0); err == nil {
 			docs++
 		}
 	}
@@ -124,84 +125,87 @@ func summariseJSON(br *bufio.Reader, o Options) (Summary, error) {
 		tail.Bytes = read - j.dec.InputOffset()
 		read -= tail.Bytes
 	}
-	j.summary(&out, o)
+	j.fillSummary(&out, o)
 	for _, f := range out.Dropped {
 		read -= f.Bytes
 	}
-	out.drop(Field{Name: "names, signs and space around values", Bytes: read - covered(out.Lines)})
+	out.appendDroppedFields(Field{Name: "names, signs and space around values", Bytes: read - countCoveredBytes(out.Lines)})
 	if tail != nil {
-		out.drop(*tail)
+		out.appendDroppedFields(*tail)
 	}
 	return out, nil
 }
 
 var errDeep = errors.New("JSON is nested too deeply")
 
-func (j *walk) token() (json.Token, Span, error) {
+func (j *walk) readNextToken() (json.Token, Span, error) {
 	before := j.dec.InputOffset()
-	j.w.forget(before)
+	j.w.discardBefore(before)
 	j.w.since = 0
 	tok, err := j.dec.Token()
 	end := j.dec.InputOffset()
 	start := before
 	if err == nil { // the decoder counts what separates values to the next one
-		for s := j.w.cut(Span{start, end}); len(s) > 0 && strings.IndexByte(" \t\r\n,:", s[0]) >= 0; s = s[1:] {
+		for s := j.w.readSpan(Span{start, end}); len(s) > 0 && strings.IndexByte(" \t\r\n,:", s[0]) >= 0; s = s[1:] {
 			start++
 		}
 	}
 	return tok, Span{start, end}, err
 }
 
-// value reads the next value, which stands at a path.
-func (j *walk) value(name string, depth int) error {
-	tok, span, err := j.token()
+// readNextValue reads the next value, which stands at a path.
+func (j *walk) readNextValue(name string, depth int) error {
+	tok, span, err := j.readNextToken()
 	if err != nil {
 		return err
 	}
-	return j.read(tok, span, name, "", depth)
+	return j.readValue(tok, span, name, "", depth)
 }
 
-func (j *walk) read(tok json.Token, span Span, name, key string, depth int) error {
+func (j *walk) readValue(tok json.Token, span Span, name, key string, depth int) error {
 	j.nodes++
-	p := j.at(name, depth, span)
+	p := j.findPath(name, depth, span)
 	switch v := tok.(type) {
 	case json.Delim:
 		if depth >= maxDepth {
 			return errDeep
 		}
-		return j.nested(v, p, span, name, depth)
+		return j.readNestedValues(v, p, span, name, depth)
 	case json.Number:
 		x, err := v.Float64()
 		if err == nil && p != nil {
-			p.number(x, picked{Line: j.line(span, key), value: x})
+			p.addNumber(x, picked{Line: j.makeSpanLine(span, key), value: x})
 		}
-		j.leaf(p, "number", span, key, "")
+		j.noteLeaf(p, "number", span, key, "")
 	case string:
 		if p != nil {
 			p.longest = max(p.longest, len(v))
 		}
-		j.leaf(p, "string", span, key, v)
+		j.noteLeaf(p, "string", span, key, v)
 	case bool:
-		j.leaf(p, "boolean", span, key, "")
+		j.noteLeaf(p, "boolean", span, key, "")
 	case nil:
-		j.leaf(p, "null", span, key, "")
+		j.noteLeaf(p, "null", span, key, "")
 	}
 	return nil
 }
 
-// nested reads the members or elements of an object or array.
-func (j *walk) nested(d json.Delim, p *path, span Span, name string, depth int) error {
-	kind, next := "object", ""
+// readNestedValues reads the members or elements of an object or array.
+func (j *walk) readNestedValues(d json.Delim, p *path, span Span, name string, depth int) error {
+	kind := "object"
+	next := ""
 	if d == '[' {
-		kind, next = "array", name+"[]"
+		kind = "array"
+		next = name + "[]"
 	}
 	if p != nil {
 		p.types[kind]++
 	}
 	for j.dec.More() {
-		key, start := "", int64(-1)
+		key := ""
+		start := int64(-1)
 		if d == '{' {
-			tok, at, err := j.token()
+			tok, at, err := j.readNextToken()
 			if err != nil {
 				return err
 			}
@@ -209,7 +213,7 @@ func (j *walk) nested(d json.Delim, p *path, span Span, name string, depth int) 
 			start = at.Start
 			next = strings.TrimPrefix(name+"."+key, ".")
 		}
-		tok, at, err := j.token()
+		tok, at, err := j.readNextToken()
 		if err != nil {
 			return err
 		}
@@ -218,15 +222,15 @@ func (j *walk) nested(d json.Delim, p *path, span Span, name string, depth int) 
 				at.Start = start // "key": value is cut whole
 			}
 		}
-		if err := j.read(tok, at, next, key, depth+1); err != nil {
+		if err := j.readValue(tok, at, next, key, depth+1); err != nil {
 			return err
 		}
 	}
-	_, _, err := j.token()
+	_, _, err := j.readNextToken()
 	return err
 }
 
-func (j *walk) at(name string, depth int, span Span) *path {
+func (j *walk) findPath(name string, depth int, span Span) *path {
 	p, ok := j.paths[name]
 	if !ok {
 		if len(j.paths) >= maxPaths {
@@ -239,8 +243,8 @@ func (j *walk) at(name string, depth int, span Span) *path {
 	return p
 }
 
-func (j *walk) line(span Span, _ string) Line {
-	text := j.w.cut(span)
+func (j *walk) makeSpanLine(span Span, _ string) Line {
+	text := j.w.readSpan(span)
 	if len(text) > maxLine {
 		end := maxLine
 		for end > 0 && text[end]&0xC0 == 0x80 {
@@ -251,8 +255,8 @@ func (j *walk) line(span Span, _ string) Line {
 	return Line{Text: text, Span: Span{span.Start, span.Start + int64(len(text))}, Verbatim: true}
 }
 
-// leaf notes a value that has no parts, and keeps it when it may be shown.
-func (j *walk) leaf(p *path, kind string, span Span, key, text string) {
+// noteLeaf notes a value that has no parts, and keeps it when it may be shown.
+func (j *walk) noteLeaf(p *path, kind string, span Span, key, text string) {
 	if p == nil {
 		j.lost.Count++
 		j.lost.Bytes += span.End - span.Start
@@ -260,20 +264,20 @@ func (j *walk) leaf(p *path, kind string, span Span, key, text string) {
 	}
 	p.types[kind]++
 	p.bytes += span.End - span.Start
-	score := overlap(j.words, key+" "+text[:min(len(text), maxLine)])
-	if p.depth > shallow && score == 0 && p.total() > 1 {
+	score := countOverlap(j.words, key+" "+text[:min(len(text), maxLine)])
+	if p.depth > shallow && score == 0 && p.countValues() > 1 {
 		return
 	}
-	if p.depth <= shallow && p.total() == 1 {
+	if p.depth <= shallow && p.countValues() == 1 {
 		score += 2
 	}
-	if telling(key) {
+	if isTellingKey(key) {
 		score++
 	}
 	if score == 0 {
 		return
 	}
-	l := j.line(span, key)
+	l := j.makeSpanLine(span, key)
 	l.Note = p.name
 	j.kept = append(j.kept, picked{Line: l, score: score})
 	if len(j.kept) > 2*maxPicked {
@@ -282,8 +286,8 @@ func (j *walk) leaf(p *path, kind string, span Span, key, text string) {
 	}
 }
 
-// telling reports whether a member's name promises something a reader wants.
-func telling(key string) bool {
+// isTellingKey reports whether a member's name promises something a reader wants.
+func isTellingKey(key string) bool {
 	switch strings.ToLower(key) {
 	case "error", "errors", "message", "status", "code", "reason", "title", "name", "id", "result", "total", "warning", "exception":
 		return true
@@ -291,7 +295,7 @@ func telling(key string) bool {
 	return false
 }
 
-func (p *path) total() int64 {
+func (p *path) countValues() int64 {
 	n := int64(0)
 	for _, c := range p.types {
 		n += c
@@ -299,8 +303,8 @@ func (p *path) total() int64 {
 	return n
 }
 
-// number adds a value to mean and variance (Welford) and keeps the extremes.
-func (p *path) number(x float64, at picked) {
+// addNumber adds a value to mean and variance (Welford) and keeps the extremes.
+func (p *path) addNumber(x float64, at picked) {
 	p.n++
 	d := x - p.mean
 	p.mean += d / float64(p.n)
@@ -313,8 +317,8 @@ func (p *path) number(x float64, at picked) {
 	}
 }
 
-// outliers are the extremes that lie more than four standard deviations off.
-func (p *path) outliers() []Line {
+// findOutliers are the extremes that lie more than four standard deviations off.
+func (p *path) findOutliers() []Line {
 	if p.n < 10 {
 		return nil
 	}
@@ -330,8 +334,8 @@ func (p *path) outliers() []Line {
 	return out
 }
 
-// schema says a path and what it holds.
-func (p *path) schema() string {
+// describePath says a path and what it holds.
+func (p *path) describePath() string {
 	var b strings.Builder
 	b.WriteString(p.name)
 	if p.name == "" {
@@ -357,8 +361,8 @@ func (p *path) schema() string {
 
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-func (j *walk) summary(out *Summary, o Options) {
-	out.Title = count(j.nodes, "value", "values") + " at " + count(int64(len(j.order)), "path", "paths")
+func (j *walk) fillSummary(out *Summary, o Options) {
+	out.Title = formatCount(j.nodes, "value", "values") + " at " + formatCount(int64(len(j.order)), "path", "paths")
 	taken := map[int64]bool{}
 	take := func(l Line) {
 		if !taken[l.Span.Start] && l.Text != "" && len(out.Lines) < o.Lines {
@@ -367,7 +371,7 @@ func (j *walk) summary(out *Summary, o Options) {
 		}
 	}
 	for _, p := range j.order {
-		for _, l := range p.outliers() {
+		for _, l := range p.findOutliers() {
 			take(l)
 		}
 	}
@@ -383,12 +387,12 @@ func (j *walk) summary(out *Summary, o Options) {
 	}
 	for _, p := range j.order {
 		at := shown[p.name]
-		out.drop(Field{Name: p.name, Count: p.total() - p.types["object"] - p.types["array"] - at.values, Bytes: p.bytes - at.bytes})
-		if len(out.Lines) < o.Lines && (p.total() > 1 || p.types["array"] > 0) {
-			out.Lines = append(out.Lines, Line{Text: p.schema(), Span: p.first, Count: 0, Note: "schema"})
+		out.appendDroppedFields(Field{Name: p.name, Count: p.countValues() - p.types["object"] - p.types["array"] - at.values, Bytes: p.bytes - at.bytes})
+		if len(out.Lines) < o.Lines && (p.countValues() > 1 || p.types["array"] > 0) {
+			out.Lines = append(out.Lines, Line{Text: p.describePath(), Span: p.first, Count: 0, Note: "schema"})
 		}
 	}
-	out.drop(j.lost)
+	out.appendDroppedFields(j.lost)
 	slices.SortStableFunc(out.Dropped, func(a, b Field) int { return int(min(max(b.Bytes-a.Bytes, -1), 1)) })
 	if len(out.Dropped) > o.Lines {
 		rest := Field{Name: "values of other paths"}

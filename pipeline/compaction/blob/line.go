@@ -23,13 +23,14 @@ type lines struct {
 	at int64
 }
 
-// next returns the next line, and io.EOF after the last.
-func (l *lines) next() (line, error) {
+// readNextLine returns the next line, and io.EOF after the last.
+func (l *lines) readNextLine() (line, error) {
 	text, err := l.r.ReadSlice('\n')
 	out := line{start: l.at}
 	l.at += int64(len(text))
 	if errors.Is(err, bufio.ErrBufferFull) {
-		text, out.clipped = bytes.Clone(text[:maxLine]), true
+		text = bytes.Clone(text[:maxLine])
+		out.clipped = true
 		for errors.Is(err, bufio.ErrBufferFull) {
 			var more []byte
 			more, err = l.r.ReadSlice('\n')
@@ -42,7 +43,8 @@ func (l *lines) next() (line, error) {
 	if err != nil && l.at == out.start {
 		return out, io.EOF
 	}
-	out.end, out.next = l.at, l.at
+	out.end = l.at
+	out.next = l.at
 	if err == nil {
 		out.end--
 		if !out.clipped {
@@ -57,8 +59,8 @@ func (l *lines) next() (line, error) {
 	return out, nil
 }
 
-// verbatim returns the line as a line of a summary, cut to what is kept.
-func (l *line) verbatim(note string) Line {
+// quoteLine returns the line as a line of a summary, cut to what is kept.
+func (l *line) quoteLine(note string) Line {
 	text := l.text[:min(len(l.text), maxLine)]
 	for len(text) < len(l.text) && len(text) > 0 && l.text[len(text)]&0xC0 == 0x80 {
 		text = text[:len(text)-1]
@@ -66,11 +68,11 @@ func (l *line) verbatim(note string) Line {
 	return Line{Text: string(text), Span: Span{l.start, l.start + int64(len(text))}, Verbatim: true, Note: note, raw: l.next - l.start}
 }
 
-// each calls do for every line.
-func each(r *bufio.Reader, do func(*line)) error {
+// visitLines calls do for every line.
+func visitLines(r *bufio.Reader, do func(*line)) error {
 	in := lines{r: r}
 	for {
-		l, err := in.next()
+		l, err := in.readNextLine()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -91,8 +93,8 @@ type block struct {
 	cut   bool  // bytes are missing before the next line: it may not be joined
 }
 
-// add joins a line to the block.
-func (b *block) add(l *line) {
+// joinLine joins a line to the block.
+func (b *block) joinLine(l *line) {
 	if b.lines == 0 {
 		b.start = l.start
 	}
@@ -101,7 +103,7 @@ func (b *block) add(l *line) {
 	gap := l.start - end
 	if b.cut || b.lines > 1 && (len(b.text)+len(l.text)+2 > maxLine || gap > 2 || gap < 0) {
 		b.cut = true
-		b.more.add(l)
+		b.more.countLine(l)
 		return
 	}
 	if b.lines > 1 {
@@ -110,18 +112,18 @@ func (b *block) add(l *line) {
 		}
 		b.text = append(b.text, '\n')
 	}
-	v := l.verbatim("")
+	v := l.quoteLine("")
 	b.text = append(b.text, v.Text...)
 	b.raw += v.raw
 	b.cut = len(v.Text) < int(l.end-l.start)
 }
 
-// line returns the block as a line of a summary.
-func (b *block) line(note string) Line {
+// makeBlockLine returns the block as a line of a summary.
+func (b *block) makeBlockLine(note string) Line {
 	return Line{Text: string(b.text), Span: Span{b.start, b.start + int64(len(b.text))}, Verbatim: true, Note: note, raw: b.raw}
 }
 
-// size is all lines of the block.
-func (b *block) size() tally { return tally{rows: int64(b.lines), bytes: b.raw + b.more.bytes} }
+// tallyBlock is all lines of the block.
+func (b *block) tallyBlock() tally { return tally{rows: int64(b.lines), bytes: b.raw + b.more.bytes} }
 
-func (b *block) reset() { *b = block{text: b.text[:0]} }
+func (b *block) resetBlock() { *b = block{text: b.text[:0]} }

@@ -34,8 +34,8 @@ func newNamed(query string) named {
 	return n
 }
 
-// add counts the words that a line holds.
-func (n *named) add(l *line, counted *tally) {
+// countNamedWords counts the words that a line holds.
+func (n *named) countNamedWords(l *line, counted *tally) {
 	if len(n.words) == 0 {
 		return
 	}
@@ -47,19 +47,20 @@ func (n *named) add(l *line, counted *tally) {
 	}
 	for i := range n.words {
 		w := &n.words[i]
-		if !holds(n.lower, w.word) {
+		if !hasWholeWord(n.lower, w.word) {
 			continue
 		}
-		if w.count++; len(w.lines) < perWord {
-			v := l.verbatim("query")
+		w.count++
+		if len(w.lines) < perWord {
+			v := l.quoteLine("query")
 			v.from = counted
 			w.lines = append(w.lines, v)
 		}
 	}
 }
 
-// holds reports whether a text has a word, not as a part of a longer one.
-func holds(text, word []byte) bool {
+// hasWholeWord reports whether a text has a word, not as a part of a longer one.
+func hasWholeWord(text, word []byte) bool {
 	for at := 0; ; at++ {
 		i := bytes.Index(text[at:], word)
 		if i < 0 {
@@ -67,16 +68,16 @@ func holds(text, word []byte) bool {
 		}
 		at += i
 		end := at + len(word)
-		if (at == 0 || !alnum(text[at-1])) && (end == len(text) || !alnum(text[end])) {
+		if (at == 0 || !isWordByte(text[at-1])) && (end == len(text) || !isWordByte(text[end])) {
 			return true
 		}
 	}
 }
 
-func alnum(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 0x80 }
+func isWordByte(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 0x80 }
 
-// lines are at most so many of those that hold a word which few do, the rarest first.
-func (n *named) lines(total int64, most int) []Line {
+// pickRareLines are at most so many of those that hold a word which few do, the rarest first.
+func (n *named) pickRareLines(total int64, most int) []Line {
 	slices.SortStableFunc(n.words, func(a, b namedWord) int { return cmp.Compare(a.count, b.count) })
 	var out []Line
 	for i := range n.words {

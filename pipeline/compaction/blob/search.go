@@ -29,7 +29,8 @@ func summariseSearch(br *bufio.Reader, o Options) (Summary, error) {
 	rest := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(raw), br), headSize)
 	var list []result
 	if body := bytes.TrimLeft(raw, " \t\r\n"); len(body) > 0 && (body[0] == '{' || body[0] == '[') {
-		if list = jsonResults(raw); len(list) == 0 || len(raw) > maxSearch {
+		list = jsonResults(raw)
+		if len(list) == 0 || len(raw) > maxSearch {
 			return summariseJSON(rest, o)
 		}
 	} else if list = textResults(string(raw)); len(list) == 0 || len(raw) > maxSearch {
@@ -38,10 +39,11 @@ func summariseSearch(br *bufio.Reader, o Options) (Summary, error) {
 	out := Summary{Kind: Search}
 	words := wordsOf(o.Query)
 	seen := map[string]int{}
-	duplicates, left := Field{Name: "duplicates"}, Field{Name: "results not shown"}
+	duplicates := Field{Name: "duplicates"}
+	left := Field{Name: "results not shown"}
 	for i := range list {
 		r := &list[i]
-		key := normal(r.address)
+		key := normaliseAddress(r.address)
 		passage := bestPassage(r.text, words)
 		if at, ok := seen[key]; ok && key != "" {
 			duplicates.Count++
@@ -64,9 +66,10 @@ func summariseSearch(br *bufio.Reader, o Options) (Summary, error) {
 			if s.text == "" {
 				continue
 			}
-			l := Line{Text: clip(s.text), Note: s.note, Span: Span{int64(r.at), int64(r.end)}}
+			l := Line{Text: clipText(s.text), Note: s.note, Span: Span{int64(r.at), int64(r.end)}}
 			if i := bytes.Index(raw[r.at:r.end], []byte(l.Text)); i >= 0 {
-				l.Span, l.Verbatim = Span{int64(r.at + i), int64(r.at + i + len(l.Text))}, true
+				l.Span = Span{int64(r.at + i), int64(r.at + i + len(l.Text))}
+				l.Verbatim = true
 			}
 			if !l.Verbatim { // an escaped string: the result it is of, in this order
 				l.Span.Start = int64(min(from+n, r.end))
@@ -74,13 +77,13 @@ func summariseSearch(br *bufio.Reader, o Options) (Summary, error) {
 			out.Lines = append(out.Lines, l)
 		}
 	}
-	out.Title = count(int64(len(list)), "result", "results")
-	out.drop(duplicates, left, Field{Name: "the rest of the passages and other fields", Count: int64(len(list)) - duplicates.Count - left.Count,
-		Bytes: int64(len(raw)) - covered(out.Lines) - duplicates.Bytes - left.Bytes})
+	out.Title = formatCount(int64(len(list)), "result", "results")
+	out.appendDroppedFields(duplicates, left, Field{Name: "the rest of the passages and other fields", Count: int64(len(list)) - duplicates.Count - left.Count,
+		Bytes: int64(len(raw)) - countCoveredBytes(out.Lines) - duplicates.Bytes - left.Bytes})
 	return out, nil
 }
 
-func clip(s string) string {
+func clipText(s string) string {
 	if len(s) <= maxLine {
 		return s
 	}
@@ -91,8 +94,8 @@ func clip(s string) string {
 	return s[:end]
 }
 
-// normal is an address without what does not change the page.
-func normal(address string) string {
+// normaliseAddress is an address without what does not change the page.
+func normaliseAddress(address string) string {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" {
 		return strings.ToLower(strings.TrimSpace(address))
@@ -108,7 +111,8 @@ func normal(address string) string {
 
 // bestPassage is the sentence with the most words of the query, the first of equals.
 func bestPassage(texts []string, words map[string]bool) string {
-	best, score := "", -1
+	best := ""
+	score := -1
 	for _, text := range texts {
 		for _, s := range strings.SplitAfter(strings.ReplaceAll(text, "\n", "\n\x00"), "\x00") {
 			s = strings.TrimSuffix(s, "\x00")
@@ -119,8 +123,9 @@ func bestPassage(texts []string, words map[string]bool) string {
 				}
 				sentence := strings.TrimSpace(s[:end])
 				s = strings.TrimLeft(s[end:], " ")
-				if n := overlap(words, sentence); sentence != "" && n > score {
-					best, score = sentence, n
+				if n := countOverlap(words, sentence); sentence != "" && n > score {
+					best = sentence
+					score = n
 				}
 			}
 		}
@@ -148,9 +153,9 @@ func jsonResults(raw []byte) []result {
 			}
 			end := int(dec.InputOffset())
 			at := before + max(0, bytes.IndexByte(raw[before:end], '{'))
-			r := result{title: member(one, "title", "name"), address: member(one, "url", "link", "href"), at: at, end: end}
+			r := result{title: findMember(one, "title", "name"), address: findMember(one, "url", "link", "href"), at: at, end: end}
 			for _, k := range []string{"snippet", "content", "description", "passage", "body", "text"} {
-				if s := member(one, k); s != "" {
+				if s := findMember(one, k); s != "" {
 					r.text = append(r.text, s)
 				}
 			}
@@ -164,7 +169,7 @@ func jsonResults(raw []byte) []result {
 	}
 }
 
-func member(one map[string]json.RawMessage, names ...string) string {
+func findMember(one map[string]json.RawMessage, names ...string) string {
 	for _, n := range names {
 		var s string
 		if raw, ok := one[n]; ok && json.Unmarshal(raw, &s) == nil && s != "" {
@@ -198,7 +203,8 @@ func textResults(text string) []result {
 		}
 		one := result{address: address, at: r.start}
 		if i > 0 && strings.TrimSpace(rows[i-1].text) != "" {
-			one.title, one.at = strings.TrimSpace(rows[i-1].text), rows[i-1].start
+			one.title = strings.TrimSpace(rows[i-1].text)
+			one.at = rows[i-1].start
 		}
 		if n := len(list); n > 0 {
 			list[n-1].end = min(list[n-1].end, one.at)

@@ -34,24 +34,25 @@ func summariseTable(br *bufio.Reader, o Options) (Summary, error) {
 	if len(head) == 0 {
 		return Summary{Kind: Table, Title: "empty"}, ignoreEOF(err)
 	}
-	sep := delimiter(sampleLines(head))
+	sep := findDelimiter(sampleLines(head))
 	if sep == 0 {
 		sep = ','
 	}
 	t := table{sep: string(sep), words: wordsOf(o.Query), counted: &tally{}}
-	if err := each(br, t.add); err != nil {
+	if err := visitLines(br, t.readTableRow); err != nil {
 		return Summary{}, err
 	}
-	out := Summary{Kind: Table, Title: count(t.rows, "row", "rows") + " of " + count(int64(len(t.columns)), "column", "columns")}
+	out := Summary{Kind: Table, Title: formatCount(t.rows, "row", "rows") + " of " + formatCount(int64(len(t.columns)), "column", "columns")}
 	if t.header == nil {
-		out.drop(t.rules.field("lines without cells"))
+		out.appendDroppedFields(t.rules.makeField("lines without cells"))
 		return out, nil
 	}
 	taken := map[int64]bool{}
 	take := func(l Line, note string) {
 		if l.Text != "" && !taken[l.Span.Start] && len(out.Lines) < o.Lines {
 			taken[l.Span.Start] = true
-			l.Note, l.from = note, t.counted
+			l.Note = note
+			l.from = t.counted
 			out.Lines = append(out.Lines, l)
 		}
 	}
@@ -72,10 +73,10 @@ func summariseTable(br *bufio.Reader, o Options) (Summary, error) {
 		if len(out.Lines) >= o.Lines {
 			break
 		}
-		out.Lines = append(out.Lines, Line{Text: t.columns[i].describe(t.rows), Span: t.header.Span, Note: "column"})
+		out.Lines = append(out.Lines, Line{Text: t.columns[i].describeColumn(t.rows), Span: t.header.Span, Note: "column"})
 	}
-	ends, long := settle(out.Lines)
-	out.drop(t.counted.field("rows"), t.rules.field("lines without cells"), long, ends)
+	ends, long := subtractShownLines(out.Lines)
+	out.appendDroppedFields(t.counted.makeField("rows"), t.rules.makeField("lines without cells"), long, ends)
 	return out, nil
 }
 
@@ -92,16 +93,16 @@ type table struct {
 	hits    []picked
 }
 
-func (t *table) add(l *line) {
+func (t *table) readTableRow(l *line) {
 	text := string(l.text[:min(len(l.text), 16*maxLine)])
 	if strings.TrimSpace(text) == "" || strings.Trim(text, "|-:+= \t") == "" {
-		t.rules.add(l)
+		t.rules.countLine(l)
 		return
 	}
-	t.counted.add(l)
-	cells := t.cells(text)
+	t.counted.countLine(l)
+	cells := t.splitRow(text)
 	if t.header == nil {
-		v := l.verbatim("header")
+		v := l.quoteLine("header")
 		t.header = &v
 		for _, name := range cells[:min(len(cells), maxColumns)] {
 			t.columns = append(t.columns, column{name: name, values: map[string]int64{}})
@@ -110,22 +111,22 @@ func (t *table) add(l *line) {
 	}
 	t.rows++
 	if t.rows == 1 {
-		t.first = l.verbatim("first row")
+		t.first = l.quoteLine("first row")
 	}
-	if score := overlap(t.words, text); score > 0 && len(t.hits) < maxPicked {
-		t.hits = append(t.hits, picked{Line: l.verbatim(""), score: score})
+	if score := countOverlap(t.words, text); score > 0 && len(t.hits) < maxPicked {
+		t.hits = append(t.hits, picked{Line: l.quoteLine(""), score: score})
 	}
 	for i := range t.columns {
 		cell := ""
 		if i < len(cells) {
 			cell = cells[i]
 		}
-		t.columns[i].add(cell, l)
+		t.columns[i].countCell(cell, l)
 	}
 }
 
-// cells splits a row; a quoted cell may hold the separator.
-func (t *table) cells(row string) []string {
+// splitRow splits a row; a quoted cell may hold the separator.
+func (t *table) splitRow(row string) []string {
 	if t.sep == "|" {
 		row = strings.TrimSpace(row)
 		row = strings.TrimSuffix(strings.TrimPrefix(row, "|"), "|")
@@ -138,7 +139,8 @@ func (t *table) cells(row string) []string {
 		return cells
 	}
 	var cells []string
-	quoted, from := false, 0
+	quoted := false
+	from := 0
 	for i := 0; i <= len(row); i++ {
 		switch {
 		case i == len(row), !quoted && strings.HasPrefix(row[i:], t.sep):
@@ -151,7 +153,7 @@ func (t *table) cells(row string) []string {
 	return cells
 }
 
-func (c *column) add(cell string, l *line) {
+func (c *column) countCell(cell string, l *line) {
 	if cell == "" {
 		c.empty++
 		return
@@ -159,21 +161,22 @@ func (c *column) add(cell string, l *line) {
 	if x, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimPrefix(cell, "$"), "%"), 64); err == nil && unicode.IsDigit(rune(cell[len(cell)-1])) {
 		c.numbers++
 		if c.numbers == 1 || x < c.low.value {
-			c.low = extreme{x, l.verbatim("")}
+			c.low = extreme{x, l.quoteLine("")}
 		}
 		if c.numbers == 1 || x > c.high.value {
-			c.high = extreme{x, l.verbatim("")}
+			c.high = extreme{x, l.quoteLine("")}
 		}
 	}
 	if c.values != nil {
-		if c.values[cell]++; len(c.values) > maxDistinct {
+		c.values[cell]++
+		if len(c.values) > maxDistinct {
 			c.values = nil
 		}
 	}
 }
 
-// describe says what a column holds.
-func (c *column) describe(rows int64) string {
+// describeColumn says what a column holds.
+func (c *column) describeColumn(rows int64) string {
 	text := c.name + ": "
 	switch {
 	case c.numbers > 0 && c.numbers == rows-c.empty:
@@ -186,9 +189,9 @@ func (c *column) describe(rows int64) string {
 			names = append(names, v)
 		}
 		slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(c.values[b], c.values[a]), strings.Compare(a, b)) })
-		text += count(int64(len(names)), "value", "values")
+		text += formatCount(int64(len(names)), "value", "values")
 		for i, v := range names[:min(len(names), 4)] {
-			text += []string{": ", ", "}[min(i, 1)] + clip(v) + " ×" + strconv.FormatInt(c.values[v], 10)
+			text += []string{": ", ", "}[min(i, 1)] + clipText(v) + " ×" + strconv.FormatInt(c.values[v], 10)
 		}
 	}
 	if c.empty > 0 {

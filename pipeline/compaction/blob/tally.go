@@ -19,40 +19,41 @@ type tally struct {
 	into        *tally
 }
 
-func (t *tally) add(l *line) {
+func (t *tally) countLine(l *line) {
 	t.rows++
 	t.bytes += l.next - l.start
 }
 
-func (t *tally) join(o tally) {
+func (t *tally) addTally(o tally) {
 	t.rows += o.rows
 	t.bytes += o.bytes
 }
 
-// leave takes lines out that are counted elsewhere.
-func (t *tally) leave(o tally) {
+// subtractTally takes lines out that are counted elsewhere.
+func (t *tally) subtractTally(o tally) {
 	t.rows -= o.rows
 	t.bytes -= o.bytes
 }
 
-// root is the tally that this one was counted into.
-func (t *tally) root() *tally {
+// findRoot is the tally that this one was counted into.
+func (t *tally) findRoot() *tally {
 	for t.into != nil {
 		t = t.into
 	}
 	return t
 }
 
-// settle takes what lines show out of their tallies, which then count what is not shown,
+// subtractShownLines takes what lines show out of their tallies, which then count what is not shown,
 // and returns what is not shown of these lines themselves.
-func settle(list []Line) (ends, long Field) {
-	ends.Name, long.Name = lineEnds, restOfLong
+func subtractShownLines(list []Line) (ends, long Field) {
+	ends.Name = lineEnds
+	long.Name = restOfLong
 	for i := range list {
 		l := &list[i]
 		if !l.Verbatim || l.from == nil {
 			continue
 		}
-		t := l.from.root()
+		t := l.from.findRoot()
 		rows := int64(strings.Count(l.Text, "\n")) + 1
 		t.rows -= rows
 		t.bytes -= l.raw
@@ -66,11 +67,11 @@ func settle(list []Line) (ends, long Field) {
 	return ends, long
 }
 
-// field is what is left of a tally.
-func (t *tally) field(name string) Field { return Field{Name: name, Count: t.rows, Bytes: t.bytes} }
+// makeField is what is left of a tally.
+func (t *tally) makeField(name string) Field { return Field{Name: name, Count: t.rows, Bytes: t.bytes} }
 
-// drop appends the fields that hold anything.
-func (s *Summary) drop(fields ...Field) {
+// appendDroppedFields appends the fields that hold anything.
+func (s *Summary) appendDroppedFields(fields ...Field) {
 	for _, f := range fields {
 		if f.Count > 0 || f.Bytes > 0 {
 			s.Dropped = append(s.Dropped, f)
@@ -78,8 +79,8 @@ func (s *Summary) drop(fields ...Field) {
 	}
 }
 
-// covered is how many bytes the spans of verbatim lines cover.
-func covered(list []Line) int64 {
+// countCoveredBytes is how many bytes the spans of verbatim lines cover.
+func countCoveredBytes(list []Line) int64 {
 	var spans []Span
 	for i := range list {
 		if list[i].Verbatim {
@@ -87,7 +88,8 @@ func covered(list []Line) int64 {
 		}
 	}
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
-	n, end := int64(0), int64(0)
+	n := int64(0)
+	end := int64(0)
 	for _, s := range spans {
 		n += max(0, s.End-max(s.Start, end))
 		end = max(end, s.End)

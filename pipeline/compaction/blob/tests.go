@@ -53,11 +53,11 @@ type report struct {
 // summariseTests keeps failures whole and counts the rest.
 func summariseTests(br *bufio.Reader, o Options) (Summary, error) {
 	r := &report{}
-	if err := each(br, r.add); err != nil {
+	if err := visitLines(br, r.readReportLine); err != nil {
 		return Summary{}, err
 	}
-	r.close()
-	r.flush(&r.counted.other)
+	r.closeFailure()
+	r.closeCase(&r.counted.other)
 	out := Summary{Kind: Tests}
 	for _, n := range []struct {
 		count int64
@@ -71,115 +71,119 @@ func summariseTests(br *bufio.Reader, o Options) (Summary, error) {
 	room := max(1, o.Lines-min(len(r.totals), o.Lines/4))
 	out.Lines = append(out.Lines, r.failures[:min(len(r.failures), room)]...)
 	out.Lines = append(out.Lines, r.totals[max(0, len(r.totals)-(o.Lines-len(out.Lines))):]...)
-	ends, long := settle(out.Lines)
+	ends, long := subtractShownLines(out.Lines)
 	c := &r.counted
-	out.drop(c.pass.field("lines of passed tests"), c.skip.field("lines of skipped tests"), c.fail.field("lines of failures not shown"),
-		c.total.field("totals not shown"), c.other.field("other lines"), long, ends)
+	out.appendDroppedFields(c.pass.makeField("lines of passed tests"), c.skip.makeField("lines of skipped tests"), c.fail.makeField("lines of failures not shown"),
+		c.total.makeField("totals not shown"), c.other.makeField("other lines"), long, ends)
 	return out, nil
 }
 
-func (r *report) add(l *line) {
+func (r *report) readReportLine(l *line) {
 	text := string(l.text[:min(len(l.text), maxLine)])
 	switch {
-	case r.xmlCase(l, text), r.sections(l, text):
+	case r.xmlCase(l, text), r.readSection(l, text):
 	case strings.HasPrefix(text, "=== RUN "), strings.HasPrefix(text, "=== CONT "), strings.HasPrefix(text, "=== PAUSE "), strings.HasPrefix(text, "=== NAME "):
-		r.close()
-		r.counted.other.add(l)
-		r.before.reset()
+		r.closeFailure()
+		r.counted.other.countLine(l)
+		r.before.resetBlock()
 	case verdictOf(text) == passed:
-		r.close()
+		r.closeFailure()
 		r.pass++
-		r.counted.pass.add(l)
-		r.before.reset()
+		r.counted.pass.countLine(l)
+		r.before.resetBlock()
 	case verdictOf(text) == skipped:
-		r.close()
+		r.closeFailure()
 		r.skip++
-		r.counted.skip.add(l)
-		r.before.reset()
+		r.counted.skip.countLine(l)
+		r.before.resetBlock()
 	case verdictOf(text) == failed:
-		r.failed(l, text)
-	case totals(text):
-		r.close()
-		r.total(l)
+		r.beginFailure(l, text)
+	case isTotalLine(text):
+		r.closeFailure()
+		r.keepTotalLine(l)
 	case r.open && (text == "" || text[0] == ' ' || text[0] == '\t' || text[0] == '#' || text[0] == '|' || text[0] == '>'):
-		r.blame(l)
+		r.addFailureLine(l)
 	case strings.HasPrefix(text, "panic: "), strings.HasPrefix(text, "fatal error: "):
-		r.close()
-		r.open, r.section = true, true
-		r.blame(l)
+		r.closeFailure()
+		r.open = true
+		r.section = true
+		r.addFailureLine(l)
 	default:
-		r.close()
-		r.counted.other.add(l)
+		r.closeFailure()
+		r.counted.other.countLine(l)
 		if len(r.before.text) < maxLine/2 && text != "" {
-			r.before.add(l)
+			r.before.joinLine(l)
 		}
 	}
 }
 
-// failed begins a failure, with what the test had printed before.
-func (r *report) failed(l *line, text string) {
-	r.close()
+// beginFailure begins a failure, with what the test had printed before.
+func (r *report) beginFailure(l *line, text string) {
+	r.closeFailure()
 	t := strings.TrimLeft(text, " \t")
 	if strings.HasPrefix(t, "FAIL\t") || strings.HasPrefix(t, "FAIL ") || strings.HasPrefix(t, "FAILED ") {
-		r.total(l)
+		r.keepTotalLine(l)
 		return
 	}
 	r.fail++
 	r.open = true
 	if r.before.lines > 0 && !r.before.cut && r.before.start+int64(len(r.before.text)) >= l.start-2 {
 		r.failure, r.before = r.before, block{text: r.failure.text[:0]}
-		r.counted.other.leave(r.failure.size())
-		r.counted.fail.join(r.failure.size())
+		r.counted.other.subtractTally(r.failure.tallyBlock())
+		r.counted.fail.addTally(r.failure.tallyBlock())
 	}
-	r.blame(l)
-	r.before.reset()
+	r.addFailureLine(l)
+	r.before.resetBlock()
 }
 
-// blame adds a line to the failure that is open.
-func (r *report) blame(l *line) {
-	r.counted.fail.add(l)
-	r.failure.add(l)
+// addFailureLine adds a line to the failure that is open.
+func (r *report) addFailureLine(l *line) {
+	r.counted.fail.countLine(l)
+	r.failure.joinLine(l)
 }
 
-// total keeps a line that sums up.
-func (r *report) total(l *line) {
-	r.counted.total.add(l)
-	v := l.verbatim("total")
+// keepTotalLine keeps a line that sums up.
+func (r *report) keepTotalLine(l *line) {
+	r.counted.total.countLine(l)
+	v := l.quoteLine("total")
 	v.from = &r.counted.total
-	if r.totals = append(r.totals, v); len(r.totals) > 64 {
+	r.totals = append(r.totals, v)
+	if len(r.totals) > 64 {
 		r.totals = r.totals[1:]
 	}
 }
 
-// flush ends the case of a JUnit report that is open, and counts its lines.
-func (r *report) flush(in *tally) {
+// closeCase ends the case of a JUnit report that is open, and counts its lines.
+func (r *report) closeCase(in *tally) {
 	if r.xml {
-		in.join(r.before.size())
+		in.addTally(r.before.tallyBlock())
 		r.xml = false
 	}
-	r.before.reset()
+	r.before.resetBlock()
 }
 
-// sections are what a report sets apart: pytest's FAILURES, cargo's "failures:".
-func (r *report) sections(l *line, text string) bool {
+// readSection are what a report sets apart: pytest's FAILURES, cargo's "failures:".
+func (r *report) readSection(l *line, text string) bool {
 	begins := text == "failures:" || strings.HasPrefix(text, "=") && (strings.Contains(text, " FAILURES ") || strings.Contains(text, " ERRORS "))
 	ends := strings.HasPrefix(text, "test result:") || strings.HasPrefix(text, "=") && !begins || strings.HasPrefix(text, "FAIL\t") || strings.HasPrefix(text, "exit status")
 	switch {
 	case begins:
-		r.close()
-		r.open, r.section = true, true
-		r.counted.other.add(l)
+		r.closeFailure()
+		r.open = true
+		r.section = true
+		r.counted.other.countLine(l)
 		return true
 	case r.section && ends:
-		r.close()
+		r.closeFailure()
 		return false
 	case r.section && strings.HasPrefix(text, "____") || r.section && strings.HasPrefix(text, "---- "):
-		r.close()
-		r.open, r.section = true, true
-		r.blame(l)
+		r.closeFailure()
+		r.open = true
+		r.section = true
+		r.addFailureLine(l)
 		return true
 	case r.section:
-		r.blame(l)
+		r.addFailureLine(l)
 		return true
 	}
 	return false
@@ -192,22 +196,22 @@ func (r *report) xmlCase(l *line, text string) bool {
 	switch {
 	case !begins && !r.xml:
 		if strings.HasPrefix(t, "<testsuite") {
-			r.total(l)
+			r.keepTotalLine(l)
 			return true
 		}
 		return false
 	case begins:
-		r.flush(&r.counted.other) // a case without an end
+		r.closeCase(&r.counted.other) // a case without an end
 		r.xml = true
 	}
-	r.before.add(l)
+	r.before.joinLine(l)
 	if begins && strings.HasSuffix(t, "/>") || strings.HasSuffix(t, "</testcase>") {
 		in := &r.counted.pass
 		switch body := r.before.text; {
 		case bytes.Contains(body, []byte("<failure")), bytes.Contains(body, []byte("<error")):
 			r.fail++
 			in = &r.counted.fail
-			l := r.before.line("failure")
+			l := r.before.makeBlockLine("failure")
 			l.from = in
 			r.failures = append(r.failures, l)
 		case bytes.Contains(body, []byte("<skipped")):
@@ -216,24 +220,25 @@ func (r *report) xmlCase(l *line, text string) bool {
 		default:
 			r.pass++
 		}
-		r.flush(in)
+		r.closeCase(in)
 	}
 	return true
 }
 
-// close ends the failure that is open.
-func (r *report) close() {
+// closeFailure ends the failure that is open.
+func (r *report) closeFailure() {
 	if r.failure.lines > 0 && len(r.failures) < maxFailures {
-		l := r.failure.line("failure")
+		l := r.failure.makeBlockLine("failure")
 		l.from = &r.counted.fail
 		r.failures = append(r.failures, l)
 	}
-	r.failure.reset()
-	r.open, r.section = false, false
+	r.failure.resetBlock()
+	r.open = false
+	r.section = false
 }
 
-// totals reports whether a line sums up a run.
-func totals(text string) bool {
+// isTotalLine reports whether a line sums up a run.
+func isTotalLine(text string) bool {
 	return text == "PASS" || text == "FAIL" || strings.HasPrefix(text, "test result:") || strings.HasPrefix(text, "Tests: ") ||
 		strings.HasPrefix(text, "Tests:") || strings.HasPrefix(text, "1..") || strings.HasPrefix(text, "exit status") ||
 		strings.HasPrefix(text, "=") && (strings.Contains(text, " passed") || strings.Contains(text, " failed"))

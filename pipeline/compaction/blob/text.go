@@ -26,23 +26,25 @@ func summariseText(br *bufio.Reader, o Options) (Summary, error) {
 	total := int64(0)
 	counted := &tally{}
 	failures := map[uint64]bool{}
-	err := each(br, func(l *line) {
+	err := visitLines(br, func(l *line) {
 		total++
-		counted.add(l)
+		counted.countLine(l)
 		if len(bytes.TrimSpace(l.text)) == 0 || bytes.IndexByte(l.text, 0) >= 0 {
 			return
 		}
 		lastText = append(lastText[:0], l.text...)
 		last = *l
-		score, note := overlap(words, string(l.text[:min(len(l.text), maxLine)])), ""
-		if len(failures) < max(1, o.Lines/4) && failure(l.text) && !failures[shapeOf(l.text)] {
+		score := countOverlap(words, string(l.text[:min(len(l.text), maxLine)]))
+		note := ""
+		if len(failures) < max(1, o.Lines/4) && isFailure(l.text) && !failures[shapeOf(l.text)] {
 			failures[shapeOf(l.text)] = true
-			score, note = score+alarm, "error"
+			score = score + alarm
+			note = "error"
 		}
 		if len(best) > 0 && score == 0 && len(best) >= o.Lines {
 			return
 		}
-		v := l.verbatim(note)
+		v := l.quoteLine(note)
 		v.from = counted
 		best = append(best, scored{v, score})
 		if len(best) > keepBest {
@@ -55,7 +57,7 @@ func summariseText(br *bufio.Reader, o Options) (Summary, error) {
 	}
 	if len(best) > 0 {
 		last.text = lastText
-		end := last.verbatim("last")
+		end := last.quoteLine("last")
 		end.from = counted
 		best[0].Note = "first"
 		if !slices.ContainsFunc(best, func(s scored) bool { return s.Span == end.Span }) {
@@ -66,8 +68,8 @@ func summariseText(br *bufio.Reader, o Options) (Summary, error) {
 	for _, s := range best[:min(len(best), o.Lines)] {
 		out.Lines = append(out.Lines, s.Line)
 	}
-	out.Title = count(total, "line", "lines")
-	ends, long := settle(out.Lines)
-	out.drop(counted.field("lines"), long, ends)
+	out.Title = formatCount(total, "line", "lines")
+	ends, long := subtractShownLines(out.Lines)
+	out.appendDroppedFields(counted.makeField("lines"), long, ends)
 	return out, nil
 }

@@ -18,8 +18,8 @@ func wordsOf(query string) map[string]bool {
 
 func notWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// overlap counts the words that a text holds, a number or identifier as four.
-func overlap(words map[string]bool, text string) int {
+// countOverlap counts the words that a text holds, a number or identifier as four.
+func countOverlap(words map[string]bool, text string) int {
 	if len(words) == 0 {
 		return 0
 	}

@@ -10,7 +10,7 @@ import (
 func (v *verifier) checkReport() error {
 	r := v.in.Report
 	if r == nil {
-		return mismatch(CheckCoverage, "", "there is no drop report")
+		return makeMismatch(CheckCoverage, "", "there is no drop report")
 	}
 	ids := make([]string, 0, len(r.Drops))
 	saved := 0
@@ -20,27 +20,27 @@ func (v *verifier) checkReport() error {
 		src, ok := v.sources[d.ItemID]
 		switch {
 		case !ok:
-			return mismatch(CheckCoverage, d.ItemID, "is dropped and was no input")
+			return makeMismatch(CheckCoverage, d.ItemID, "is dropped and was no input")
 		case src.Drop == schemas.DropPolicy || d.Reason == schemas.DropPolicy:
-			return mismatch(CheckDenied, d.ItemID, "policy denied it and it is named")
+			return makeMismatch(CheckDenied, d.ItemID, "policy denied it and it is named")
 		case d.Span != nil:
 			src.parts = append(src.parts, d)
 			continue
 		case src.gone != nil:
-			return mismatch(CheckCoverage, d.ItemID, "is dropped twice")
+			return makeMismatch(CheckCoverage, d.ItemID, "is dropped twice")
 		case d.Reason != src.Drop || d.Reason == "":
-			return mismatch(CheckReason, d.ItemID, "was dropped for another reason than is named")
+			return makeMismatch(CheckReason, d.ItemID, "was dropped for another reason than is named")
 		case d.Tokens != src.Tokens:
-			return mismatch(CheckSavings, d.ItemID, "saves %d tokens and takes %d", d.Tokens, src.Tokens)
+			return makeMismatch(CheckSavings, d.ItemID, "saves %d tokens and takes %d", d.Tokens, src.Tokens)
 		}
 		src.gone = d
 		ids = append(ids, d.ItemID)
 	}
 	if !slices.Equal(ids, r.DroppedItemIDs) && len(ids)+len(r.DroppedItemIDs) > 0 {
-		return mismatch(CheckCoverage, "", "the ids that are dropped are not those of the drops")
+		return makeMismatch(CheckCoverage, "", "the ids that are dropped are not those of the drops")
 	}
 	if saved != r.TokenSavings {
-		return mismatch(CheckSavings, "", "%d tokens are saved in all, the drops save %d", r.TokenSavings, saved)
+		return makeMismatch(CheckSavings, "", "%d tokens are saved in all, the drops save %d", r.TokenSavings, saved)
 	}
 	return v.checkCoverage()
 }
@@ -55,9 +55,9 @@ func (v *verifier) checkCoverage() error {
 			denied++
 			continue
 		case s.Drop != "" && s.gone == nil:
-			return mismatch(CheckCoverage, s.ID, "is dropped and not named")
+			return makeMismatch(CheckCoverage, s.ID, "is dropped and not named")
 		case len(s.parts) > 0 && (s.shown == nil || !s.shown.Part):
-			return mismatch(CheckCoverage, s.ID, "has spans that are dropped and is not shown in part")
+			return makeMismatch(CheckCoverage, s.ID, "has spans that are dropped and is not shown in part")
 		case s.shown != nil && s.shown.Part:
 			if err := v.checkTiles(s.Source, s.shown, s.parts); err != nil {
 				return err
@@ -69,7 +69,7 @@ func (v *verifier) checkCoverage() error {
 		counted += n
 	}
 	if counted != denied {
-		return mismatch(CheckDenied, "", "%d are counted as denied, %d were", counted, denied)
+		return makeMismatch(CheckDenied, "", "%d are counted as denied, %d were", counted, denied)
 	}
 	return nil
 }
@@ -94,11 +94,11 @@ func (v *verifier) checkTiles(src *Source, shown *Shown, drops []*schemas.Drop) 
 		passShown()
 		switch {
 		case d.Reason != schemas.DropSummarised:
-			return mismatch(CheckReason, src.ID, "a span of what is shown was dropped for %q", d.Reason)
+			return makeMismatch(CheckReason, src.ID, "a span of what is shown was dropped for %q", d.Reason)
 		case d.Span.Start != at || d.Span.End <= at || d.Span.End != next():
-			return mismatch(CheckCoverage, src.ID, "bytes from %d on are neither shown nor dropped once", at)
+			return makeMismatch(CheckCoverage, src.ID, "bytes from %d on are neither shown nor dropped once", at)
 		case d.Tokens < 0:
-			return mismatch(CheckSavings, src.ID, "a span saves %d tokens", d.Tokens)
+			return makeMismatch(CheckSavings, src.ID, "a span saves %d tokens", d.Tokens)
 		}
 		at = d.Span.End
 		saved += d.Tokens
@@ -106,17 +106,17 @@ func (v *verifier) checkTiles(src *Source, shown *Shown, drops []*schemas.Drop) 
 	passShown()
 	switch {
 	case at != len(src.Text) || line != len(shown.Lines):
-		return mismatch(CheckCoverage, src.ID, "bytes from %d on are neither shown nor dropped once", at)
+		return makeMismatch(CheckCoverage, src.ID, "bytes from %d on are neither shown nor dropped once", at)
 	case saved != shown.Before-shown.After:
-		return mismatch(CheckSavings, src.ID, "spans save %d tokens, the counts differ by %d", saved, shown.Before-shown.After)
-	case v.in.Count != nil && shown.After != v.in.Count(said(src.Speaker, shown.Text)):
-		return mismatch(CheckSavings, src.ID, "%d tokens after is not what they count", shown.After)
+		return makeMismatch(CheckSavings, src.ID, "spans save %d tokens, the counts differ by %d", saved, shown.Before-shown.After)
+	case v.in.Count != nil && shown.After != v.in.Count(addSpeaker(src.Speaker, shown.Text)):
+		return makeMismatch(CheckSavings, src.ID, "%d tokens after is not what they count", shown.After)
 	}
 	return nil
 }
 
-// said is what a record's count is of.
-func said(speaker, text string) string {
+// addSpeaker is what a record's count is of.
+func addSpeaker(speaker, text string) string {
 	if speaker != "" {
 		return speaker + ": " + text + "\n"
 	}

@@ -19,7 +19,7 @@ type Summary struct {
 	Abstractive bool
 }
 
-func rank(l schemas.SummaryLevel) int {
+func rankLevel(l schemas.SummaryLevel) int {
 	switch l {
 	case schemas.SummaryOfItem:
 		return 1
@@ -38,11 +38,11 @@ func (v *verifier) checkSummaries() error {
 		s := &v.in.Summaries[i]
 		switch {
 		case s.ID == "" || known[s.ID] != nil, v.sources[s.ID] != nil && v.sources[s.ID].Text != s.Text:
-			return mismatch(CheckHierarchy, s.ID, "its id is taken, or it has none")
-		case rank(s.Level) == 0:
-			return mismatch(CheckHierarchy, s.ID, "there is no level %q", s.Level)
+			return makeMismatch(CheckHierarchy, s.ID, "its id is taken, or it has none")
+		case rankLevel(s.Level) == 0:
+			return makeMismatch(CheckHierarchy, s.ID, "there is no level %q", s.Level)
 		case len(s.Lines) == 0:
-			return mismatch(CheckCitation, s.ID, "cites nothing")
+			return makeMismatch(CheckCitation, s.ID, "cites nothing")
 		}
 		known[s.ID] = s
 	}
@@ -60,18 +60,18 @@ func (v *verifier) checkSummary(s *Summary, known map[string]*Summary) error {
 	end := 0
 	for i, l := range s.Lines {
 		if l.Span.Start < end || l.Span.End <= l.Span.Start || l.Span.End > len(s.Text) {
-			return mismatch(CheckCoverage, s.ID, "line %d is out of order or of the text", i)
+			return makeMismatch(CheckCoverage, s.ID, "line %d is out of order or of the text", i)
 		}
 		if err := v.checkBetween(s, end, l.Span.Start, &l); err != nil {
 			return err
 		}
 		end = l.Span.End
 		if len(l.Cites) == 0 {
-			return mismatch(CheckCitation, s.ID, "line %d cites nothing", i)
+			return makeMismatch(CheckCitation, s.ID, "line %d cites nothing", i)
 		}
 		var below strings.Builder
 		for _, c := range l.Cites {
-			text, err := v.resolve(s, known, c)
+			text, err := v.resolveCitation(s, known, c)
 			if err != nil {
 				return err
 			}
@@ -80,16 +80,16 @@ func (v *verifier) checkSummary(s *Summary, known map[string]*Summary) error {
 		}
 		line := s.Text[l.Span.Start:l.Span.End]
 		if !s.Abstractive && strings.TrimSuffix(below.String(), "\n") != line {
-			return mismatch(CheckSupport, s.ID, "line %d is not the words it cites", i)
+			return makeMismatch(CheckSupport, s.ID, "line %d is not the words it cites", i)
 		}
 		if s.Abstractive {
-			if missing := unsupported(line, below.String()); missing > 0 {
-				return mismatch(CheckSupport, s.ID, "line %d has %d numbers, names or dates that are not in what it cites", i, missing)
+			if missing := countUnsupported(line, below.String()); missing > 0 {
+				return makeMismatch(CheckSupport, s.ID, "line %d has %d numbers, names or dates that are not in what it cites", i, missing)
 			}
 		}
 	}
 	if strings.TrimSpace(s.Text[end:]) != "" {
-		return mismatch(CheckCitation, s.ID, "bytes from %d on cite nothing", end)
+		return makeMismatch(CheckCitation, s.ID, "bytes from %d on cite nothing", end)
 	}
 	linked := map[string]bool{}
 	for _, l := range s.Links {
@@ -97,7 +97,7 @@ func (v *verifier) checkSummary(s *Summary, known map[string]*Summary) error {
 	}
 	for id := range cited {
 		if !linked[id] {
-			return mismatch(CheckHierarchy, s.ID, "cites what it is not linked to: erasing that would leave it")
+			return makeMismatch(CheckHierarchy, s.ID, "cites what it is not linked to: erasing that would leave it")
 		}
 	}
 	return nil
@@ -113,7 +113,7 @@ func (v *verifier) checkBetween(s *Summary, from, to int, next *schemas.SummaryL
 	if src := v.speakerOf(next); src != "" && between == src+": " {
 		return nil
 	}
-	return mismatch(CheckCitation, s.ID, "bytes from %d on cite nothing", from)
+	return makeMismatch(CheckCitation, s.ID, "bytes from %d on cite nothing", from)
 }
 
 // speakerOf is who said what a line cites in the end.
@@ -141,46 +141,46 @@ func (v *verifier) speakerOf(l *schemas.SummaryLine) string {
 	return ""
 }
 
-// resolve returns the text that a citation points at.
-func (v *verifier) resolve(s *Summary, known map[string]*Summary, c schemas.SpanRef) (string, error) {
+// resolveCitation returns the text that a citation points at.
+func (v *verifier) resolveCitation(s *Summary, known map[string]*Summary, c schemas.SpanRef) (string, error) {
 	text := ""
 	if src, ok := v.sources[c.ItemID]; ok && src.Drop == schemas.DropPolicy {
-		return "", mismatch(CheckDenied, s.ID, "cites what policy denied")
+		return "", makeMismatch(CheckDenied, s.ID, "cites what policy denied")
 	}
 	if below, ok := known[c.ItemID]; ok {
-		if rank(below.Level) >= rank(s.Level) {
-			return "", mismatch(CheckHierarchy, s.ID, "cites a summary that is not below it")
+		if rankLevel(below.Level) >= rankLevel(s.Level) {
+			return "", makeMismatch(CheckHierarchy, s.ID, "cites a summary that is not below it")
 		}
 		text = below.Text
 	} else if src, ok := v.sources[c.ItemID]; ok {
 		text = src.Text
 	} else {
-		return "", mismatch(CheckCitation, s.ID, "cites what is not there")
+		return "", makeMismatch(CheckCitation, s.ID, "cites what is not there")
 	}
 	isInside := c.Span.Start >= 0 && c.Span.Start < c.Span.End && c.Span.End <= len(text)
-	if !isInside || !boundary(text, c.Span.Start) || !boundary(text, c.Span.End) {
-		return "", mismatch(CheckCitation, s.ID, "cites a span that is not there")
+	if !isInside || !isBoundary(text, c.Span.Start) || !isBoundary(text, c.Span.End) {
+		return "", makeMismatch(CheckCitation, s.ID, "cites a span that is not there")
 	}
 	cut := text[c.Span.Start:c.Span.End]
 	if src := v.sources[c.ItemID]; src != nil {
 		for _, h := range src.Hidden {
 			if h != "" && strings.Contains(s.Text, h) && !strings.Contains(src.Text, h) {
-				return "", mismatch(CheckRedacted, s.ID, "says what was redacted")
+				return "", makeMismatch(CheckRedacted, s.ID, "says what was redacted")
 			}
 		}
 	}
 	return cut, nil
 }
 
-// unsupported counts the numbers, dates and capitalised names of a line that what it
+// countUnsupported counts the numbers, dates and capitalised names of a line that what it
 // cites does not hold. The first word of a sentence is no name for its capital alone.
-func unsupported(line, cited string) int {
+func countUnsupported(line, cited string) int {
 	there := map[string]bool{}
-	for _, w := range words(cited) {
+	for _, w := range listWords(cited) {
 		there[strings.ToLower(w.text)] = true
 	}
 	missing := 0
-	for _, w := range words(line) {
+	for _, w := range listWords(line) {
 		first, _ := firstRune(w.text)
 		fact := strings.ContainsFunc(w.text, unicode.IsDigit) || unicode.IsUpper(first) && !w.begins
 		if fact && !there[strings.ToLower(w.text)] {
@@ -195,8 +195,8 @@ type word struct {
 	begins bool // it is the first of a sentence
 }
 
-// words cuts a text at white space, and takes the punctuation around words off.
-func words(text string) []word {
+// listWords cuts a text at white space, and takes the punctuation around words off.
+func listWords(text string) []word {
 	var out []word
 	begins := true
 	for f := range strings.FieldsSeq(text) {

@@ -58,7 +58,7 @@ func (m *Mismatch) Error() string {
 // Unwrap returns ErrMismatch.
 func (m *Mismatch) Unwrap() error { return ErrMismatch }
 
-func mismatch(c Check, id, format string, args ...any) error {
+func makeMismatch(c Check, id, format string, args ...any) error {
 	return &Mismatch{c, id, fmt.Sprintf(format, args...)}
 }
 
@@ -105,7 +105,7 @@ func Verify(in *Input) error {
 		s := &v.list[i]
 		s.Source = &in.Sources[i]
 		if _, twice := v.sources[s.ID]; twice || s.ID == "" {
-			return mismatch(CheckSources, s.ID, "is an input twice, or has no id")
+			return makeMismatch(CheckSources, s.ID, "is an input twice, or has no id")
 		}
 		v.sources[s.ID] = s
 	}
@@ -137,13 +137,13 @@ func (v *verifier) checkShown() error {
 		src, ok := v.sources[s.ID]
 		switch {
 		case !ok:
-			return mismatch(CheckShown, s.ID, "is shown and was no input")
+			return makeMismatch(CheckShown, s.ID, "is shown and was no input")
 		case src.shown != nil:
-			return mismatch(CheckShown, s.ID, "is shown twice")
+			return makeMismatch(CheckShown, s.ID, "is shown twice")
 		case src.Drop == schemas.DropPolicy:
-			return mismatch(CheckDenied, s.ID, "policy denied it and it is shown")
+			return makeMismatch(CheckDenied, s.ID, "policy denied it and it is shown")
 		case src.Drop != "":
-			return mismatch(CheckShown, s.ID, "is dropped and shown")
+			return makeMismatch(CheckShown, s.ID, "is dropped and shown")
 		}
 		src.shown = s
 		if err := v.checkText(src.Source, s); err != nil {
@@ -152,7 +152,7 @@ func (v *verifier) checkShown() error {
 	}
 	for i := range v.list {
 		if s := &v.list[i]; s.Drop == "" && s.shown == nil {
-			return mismatch(CheckCoverage, s.ID, "is neither shown nor dropped")
+			return makeMismatch(CheckCoverage, s.ID, "is neither shown nor dropped")
 		}
 	}
 	return nil
@@ -162,24 +162,24 @@ func (v *verifier) checkShown() error {
 func (v *verifier) checkText(src *Source, s *Shown) error {
 	for _, h := range src.Hidden {
 		if h != "" && strings.Contains(s.Text, h) && !strings.Contains(src.Text, h) {
-			return mismatch(CheckRedacted, s.ID, "shows what was redacted")
+			return makeMismatch(CheckRedacted, s.ID, "shows what was redacted")
 		}
 	}
 	if !s.Part {
 		if s.Text != src.Text || len(s.Lines) > 0 {
-			return mismatch(CheckExtract, s.ID, "is shown as the whole and is not")
+			return makeMismatch(CheckExtract, s.ID, "is shown as the whole and is not")
 		}
 		return nil
 	}
 	if err := checkSpans(src, s.Lines); err != nil {
 		return err
 	}
-	if at := glued(s.Text, src.Text, s.Lines); at >= 0 {
-		return mismatch(CheckExtract, s.ID, "shows at byte %d what its spans do not say", at)
+	if at := findDeviation(s.Text, src.Text, s.Lines); at >= 0 {
+		return makeMismatch(CheckExtract, s.ID, "shows at byte %d what its spans do not say", at)
 	}
 	for _, l := range s.Lines {
-		if l.Times > 1 && matching(src.Text, l.Pattern) < l.Times {
-			return mismatch(CheckCount, s.ID, "stands for %d lines, fewer are like it", l.Times)
+		if l.Times > 1 && countMatches(src.Text, l.Pattern) < l.Times {
+			return makeMismatch(CheckCount, s.ID, "stands for %d lines, fewer are like it", l.Times)
 		}
 	}
 	return nil
@@ -189,26 +189,26 @@ func (v *verifier) checkText(src *Source, s *Shown) error {
 // characters.
 func checkSpans(src *Source, lines []Line) error {
 	if len(lines) == 0 {
-		return mismatch(CheckExtract, src.ID, "is shown in part and no part is named")
+		return makeMismatch(CheckExtract, src.ID, "is shown in part and no part is named")
 	}
 	end := 0
 	for i, l := range lines {
 		switch {
 		case l.Span.Start < end || l.Span.End <= l.Span.Start || l.Span.End > len(src.Text):
-			return mismatch(CheckExtract, src.ID, "span %d is out of order or of the text", i)
-		case !boundary(src.Text, l.Span.Start) || !boundary(src.Text, l.Span.End):
-			return mismatch(CheckExtract, src.ID, "span %d cuts a character", i)
+			return makeMismatch(CheckExtract, src.ID, "span %d is out of order or of the text", i)
+		case !isBoundary(src.Text, l.Span.Start) || !isBoundary(src.Text, l.Span.End):
+			return makeMismatch(CheckExtract, src.ID, "span %d cuts a character", i)
 		}
 		end = l.Span.End
 	}
 	return nil
 }
 
-func boundary(text string, at int) bool { return at == len(text) || utf8.RuneStart(text[at]) }
+func isBoundary(text string, at int) bool { return at == len(text) || utf8.RuneStart(text[at]) }
 
-// glued reports where shown is not the lines of text one after another, with nothing
+// findDeviation reports where shown is not the lines of text one after another, with nothing
 // between them but an ellipsis, line feeds or how often a line comes; -1 when it is.
-func glued(shown, text string, lines []Line) int {
+func findDeviation(shown, text string, lines []Line) int {
 	at := 0
 	for i, l := range lines {
 		if i > 0 || l.Span.Start > 0 {
@@ -224,7 +224,7 @@ func glued(shown, text string, lines []Line) int {
 			if !ok {
 				return at
 			}
-			n := marked(rest, text[l.Span.Start:l.Span.End], split(l.Pattern))
+			n := matchMarkedLine(rest, text[l.Span.Start:l.Span.End], splitLine(l.Pattern))
 			if n < 0 {
 				return at
 			}
@@ -243,9 +243,9 @@ func glued(shown, text string, lines []Line) int {
 	return -1
 }
 
-// marked returns how many bytes of shown are the line with braces around each run of
+// matchMarkedLine returns how many bytes of shown are the line with braces around each run of
 // words that differ, -1 when they are not.
-func marked(shown, line string, pattern []string) int {
+func matchMarkedLine(shown, line string, pattern []string) int {
 	var at, word int
 	inside := false
 	varies := func() bool {
@@ -284,14 +284,14 @@ func marked(shown, line string, pattern []string) int {
 	return at
 }
 
-// matching counts the lines of a text that a pattern matches: as many words, each the
+// countMatches counts the lines of a text that a pattern matches: as many words, each the
 // same or against <*>.
-func matching(text, pattern string) int {
-	words := split(pattern)
+func countMatches(text, pattern string) int {
+	words := splitLine(pattern)
 	any := len(words) == 1 && words[0] == "<*>"
 	n := 0
 	for line := range strings.Lines(text) {
-		got := split(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
+		got := splitLine(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
 		same := any || len(got) == len(words)
 		for i := 0; same && !any && i < len(words); i++ {
 			same = words[i] == "<*>" || words[i] == got[i]
@@ -306,7 +306,7 @@ func matching(text, pattern string) int {
 // longest is how many words of a line a pattern speaks of.
 const longest = 256
 
-func split(line string) []string {
+func splitLine(line string) []string {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' })
 	return words[:min(len(words), longest)]
 }

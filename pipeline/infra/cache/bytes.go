@@ -53,11 +53,11 @@ func (c *Cache) Fits(tenant, id string, value []byte) bool {
 // Get returns a value, nil for none. It may be written to, and is valid until the next Put,
 // Delete or Clear.
 func (c *Cache) Get(tenant, id string) []byte {
-	place, ok := c.at[c.hash(tenant, id)]
+	place, ok := c.at[c.hashEntryKey(tenant, id)]
 	if !ok {
 		return nil
 	}
-	e := c.entry(place)
+	e := c.findEntry(place)
 	if string(e.tenant) != tenant || string(e.id) != id {
 		return nil
 	}
@@ -73,15 +73,16 @@ func (c *Cache) Put(tenant, id string, value []byte) {
 		return
 	}
 	for len(c.pages) > 0 && !c.Fits(tenant, id, value) {
-		c.evict()
+		c.evictPage()
 	}
 	last := len(c.pages) - 1
 	if last < 0 || len(c.pages[last])+size > c.page {
-		c.pages, last = append(c.pages, make([]byte, 0, c.page)), last+1
+		c.pages = append(c.pages, make([]byte, 0, c.page))
+		last = last + 1
 	}
-	hash := c.hash(tenant, id)
+	hash := c.hashEntryKey(tenant, id)
 	if place, taken := c.at[hash]; taken { // by another name
-		c.entry(place).wipe()
+		c.findEntry(place).wipeEntry()
 	}
 	page := c.pages[last]
 	c.at[hash] = (c.first+uint64(last))<<32 | uint64(len(page))
@@ -97,10 +98,10 @@ func (c *Cache) Delete(tenant, id string) {
 	if c.Get(tenant, id) == nil {
 		return
 	}
-	hash := c.hash(tenant, id)
-	c.entry(c.at[hash]).wipe()
+	hash := c.hashEntryKey(tenant, id)
+	c.findEntry(c.at[hash]).wipeEntry()
 	delete(c.at, hash)
-	c.empty()
+	c.releasePages()
 }
 
 // Clear wipes all values of a tenant.
@@ -110,24 +111,25 @@ func (c *Cache) Clear(tenant string) {
 			e := entryAt(page[at:])
 			if place := (c.first+uint64(n))<<32 | uint64(at); string(e.tenant) == tenant && c.at[e.hash] == place {
 				delete(c.at, e.hash)
-				e.wipe()
+				e.wipeEntry()
 			}
 			at += e.size
 		}
 	}
-	c.empty()
+	c.releasePages()
 }
 
-// empty gives the pages back when nothing is left in them. The room of what was deleted is else
+// releasePages gives the pages back when nothing is left in them. The room of what was deleted is else
 // given back with its page, as the oldest.
-func (c *Cache) empty() {
+func (c *Cache) releasePages() {
 	if len(c.at) == 0 {
-		c.first, c.pages = c.first+uint64(len(c.pages)), nil
+		c.first = c.first + uint64(len(c.pages))
+		c.pages = nil
 	}
 }
 
-// evict drops the oldest page.
-func (c *Cache) evict() {
+// evictPage drops the oldest page.
+func (c *Cache) evictPage() {
 	page := c.pages[0]
 	for at := 0; at < len(page); {
 		e := entryAt(page[at:])
@@ -138,14 +140,15 @@ func (c *Cache) evict() {
 	}
 	clear(page)
 	c.pages[0] = nil
-	c.pages, c.first = c.pages[1:], c.first+1
+	c.pages = c.pages[1:]
+	c.first = c.first + 1
 }
 
-func (c *Cache) hash(tenant, id string) uint64 {
+func (c *Cache) hashEntryKey(tenant, id string) uint64 {
 	return bits.RotateLeft64(maphash.String(c.seed, tenant), 1) ^ maphash.String(c.seed, id)
 }
 
-func (c *Cache) entry(place uint64) bytesEntry {
+func (c *Cache) findEntry(place uint64) bytesEntry {
 	return entryAt(c.pages[place>>32-c.first][uint32(place):])
 }
 
@@ -168,7 +171,7 @@ func entryAt(b []byte) bytesEntry {
 	return bytesEntry{hash: binary.LittleEndian.Uint64(b), size: value, tenant: b[headBytes:tenant], id: b[tenant:id], value: b[id:value:value]}
 }
 
-func (e bytesEntry) wipe() {
+func (e bytesEntry) wipeEntry() {
 	clear(e.tenant)
 	clear(e.id)
 	clear(e.value)

@@ -85,7 +85,7 @@ func TestWhatIsDeletedIsWiped(t *testing.T) {
 		"deleted":  func(c *Cache) { c.Delete("acme", "a") },
 		"replaced": func(c *Cache) { c.Put("acme", "a", []byte("public")) },
 		"cleared":  func(c *Cache) { c.Clear("acme") },
-		"evicted":  func(c *Cache) { c.evict() },
+		"evicted":  func(c *Cache) { c.evictPage() },
 	} {
 		c := New(1 << 20)
 		c.Put("acme", "a", secret)
@@ -106,8 +106,8 @@ func TestSharedHash(t *testing.T) {
 	t.Parallel()
 	c := New(1 << 20)
 	c.Put("acme", "a", []byte("one"))
-	c.at[c.hash("acme", "b")] = c.at[c.hash("acme", "a")]
-	c.at[c.hash("other", "a")] = c.at[c.hash("acme", "a")]
+	c.at[c.hashEntryKey("acme", "b")] = c.at[c.hashEntryKey("acme", "a")]
+	c.at[c.hashEntryKey("other", "a")] = c.at[c.hashEntryKey("acme", "a")]
 	for _, of := range [][2]string{{"acme", "b"}, {"other", "a"}} {
 		if got := c.Get(of[0], of[1]); got != nil {
 			t.Errorf("%s of %s is %q", of[1], of[0], got)

@@ -83,5 +83,7 @@ func (m *Memo[V]) Clear() {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.young, m.old, m.bytes = map[key]memoEntry[V]{}, nil, 0
+	m.young = map[key]memoEntry[V]{}
+	m.old = nil
+	m.bytes = 0
 }

@@ -12,7 +12,7 @@ import (
 // Write replaces a file by what write writes, for its owner alone. A crash leaves the old
 // file or the new one, and may leave a file that Leftovers names. The folder must exist.
 func Write(path string, write func(w io.Writer) error) error {
-	if err := replace(path, true, write); err != nil {
+	if err := replaceFile(path, true, write); err != nil {
 		return err
 	}
 	return SyncFolder(filepath.Dir(path))
@@ -21,10 +21,10 @@ func Write(path string, write func(w io.Writer) error) error {
 // WriteUnsynced is Write that does not wait for the disk. A power cut may leave the old file, the new
 // one, or one that is damaged: the reader MUST tell.
 func WriteUnsynced(path string, write func(w io.Writer) error) error {
-	return replace(path, false, write)
+	return replaceFile(path, false, write)
 }
 
-func replace(path string, sync bool, write func(w io.Writer) error) error {
+func replaceFile(path string, sync bool, write func(w io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*.tmp")
 	if err != nil {
 		return err

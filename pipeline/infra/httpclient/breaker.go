@@ -52,16 +52,16 @@ func NewBreaker(cfg BreakerConfig) *Breaker { return &Breaker{cfg: cfg} }
 // Do calls ask and tells the breaker the outcome of its error. It calls nothing and
 // returns ErrOpen while the server is left alone.
 func (b *Breaker) Do(ask func() error, outcome func(error) Outcome) error {
-	trial, ok := b.enter()
+	trial, ok := b.startCall()
 	if !ok {
 		return ErrOpen
 	}
 	err := ask()
-	b.leave(trial, outcome(err))
+	b.finishCall(trial, outcome(err))
 	return err
 }
 
-func (b *Breaker) enter() (trial, ok bool) {
+func (b *Breaker) startCall() (trial, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < b.cfg.Failures {
@@ -74,7 +74,7 @@ func (b *Breaker) enter() (trial, ok bool) {
 	return true, true
 }
 
-func (b *Breaker) leave(trial bool, o Outcome) {
+func (b *Breaker) finishCall(trial bool, o Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if trial {
@@ -84,7 +84,8 @@ func (b *Breaker) leave(trial bool, o Outcome) {
 	case Answered:
 		b.failures = 0
 	case Failed:
-		if b.failures++; b.failures >= b.cfg.Failures {
+		b.failures++
+		if b.failures >= b.cfg.Failures {
 			b.until = b.cfg.Clock().Add(b.cfg.Cooldown)
 		}
 	}

@@ -23,7 +23,7 @@ func TestBreaker(t *testing.T) {
 			case rapid.Bool().Draw(t, "pass time"):
 				now = now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "time")))
 			case len(under) == 0 || rapid.Bool().Draw(t, "enter"):
-				trial, ok := b.enter()
+				trial, ok := b.startCall()
 				closed := row < limit
 				if want := closed || trials == 0 && !now.Before(opened.Add(cooldown)); ok != want || trial != (ok && !closed) {
 					t.Fatalf("enter: trial %t, %t, want %t; %d failures in a row, %d trials", trial, ok, want, row, trials)
@@ -36,7 +36,7 @@ func TestBreaker(t *testing.T) {
 				}
 			default:
 				o := rapid.SampledFrom([]Outcome{Answered, Failed, Unknown}).Draw(t, "outcome")
-				b.leave(under[0], o)
+				b.finishCall(under[0], o)
 				if under[0] {
 					trials--
 				}

@@ -79,7 +79,7 @@ func Stale(ctx context.Context, db interface {
 	for rows.Next() && err == nil {
 		var page int
 		var data sql.RawBytes
-		if err = rows.Scan(&page, &data); err == nil && !clean(unused(page, data)) {
+		if err = rows.Scan(&page, &data); err == nil && !isAllZero(findUnusedBytes(page, data)) {
 			pages = append(pages, page)
 		}
 	}
@@ -97,15 +97,15 @@ type beginner interface {
 // Overwrite clears what such pages hold there.
 func Overwrite(ctx context.Context, db beginner, pages []int) error {
 	for some := range slices.Chunk(pages, batch) {
-		if err := overwrite(ctx, db, some); err != nil {
+		if err := overwritePages(ctx, db, some); err != nil {
 			return fmt.Errorf("overwrite what was moved: %w", err)
 		}
 	}
 	return nil
 }
 
-// overwrite reads the pages again, as they may have changed, and clears them.
-func overwrite(ctx context.Context, db beginner, pages []int) (err error) {
+// overwritePages reads the pages again, as they may have changed, and clears them.
+func overwritePages(ctx context.Context, db beginner, pages []int) (err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func overwrite(ctx context.Context, db beginner, pages []int) (err error) {
 		case err != nil:
 			return err
 		}
-		if free := unused(page, data); !clean(free) {
+		if free := findUnusedBytes(page, data); !isAllZero(free) {
 			clear(free)
 			if _, err := tx.ExecContext(ctx, "UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?", data, page); err != nil {
 				return err
@@ -133,8 +133,8 @@ func overwrite(ctx context.Context, db beginner, pages []int) (err error) {
 	return tx.Commit()
 }
 
-// unused is what a page of a table or an index has between the pointers to its cells and the cells; nil for other pages.
-func unused(page int, data []byte) []byte {
+// findUnusedBytes is what a page of a table or an index has between the pointers to its cells and the cells; nil for other pages.
+func findUnusedBytes(page int, data []byte) []byte {
 	const fileHeader, leaf, interior = 100, 8, 12
 	at := 0
 	if page == 1 {
@@ -160,4 +160,4 @@ func unused(page int, data []byte) []byte {
 	return data[from:to]
 }
 
-func clean(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
+func isAllZero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }

@@ -23,7 +23,8 @@ func Coarsen(dst []uint8, row []int8) (lost float64) {
 	var length, noise int
 	for i, x := range row {
 		u := uint8(int(x)+128) / coarseStep
-		at, shift := i/CoarseLane*(CoarseLane/2)+i%(CoarseLane/2), i%CoarseLane/(CoarseLane/2)*4
+		at := i/CoarseLane*(CoarseLane/2) + i%(CoarseLane/2)
+		shift := i % CoarseLane / (CoarseLane / 2) * 4
 		dst[at] |= u << shift
 		off := int(x) - coarseStep*int(u) + coarseMiddle
 		noise += off * off
@@ -78,7 +79,7 @@ func (q *CoarseQuery) Rows(rows []uint8, out []int32) {
 		clear(out)
 		return
 	}
-	coarse(q.numbers, rows, out)
+	scoreCoarseRows(q.numbers, rows, out)
 	for i, sum := range out {
 		out[i] = coarseStep*sum - q.offset
 	}

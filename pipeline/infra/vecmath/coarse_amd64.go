@@ -12,7 +12,7 @@ func coarseAVX2(query *int8, rows *uint8, lanes, n int, out *int32)
 //go:noescape
 func coarseVNNI(query *int8, rows *uint8, lanes, n int, out *int32)
 
-func coarse(query []int8, rows []uint8, out []int32) {
+func scoreCoarseRows(query []int8, rows []uint8, out []int32) {
 	n := len(out)
 	if !cpu.X86.HasAVX2 || n == 0 {
 		coarseGeneric(query, rows, out)

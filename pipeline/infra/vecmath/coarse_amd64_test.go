@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 // coarseKernels are those that this processor has.
 func coarseKernels() map[string]func(query []int8, rows []uint8, out []int32) {
-	kernels := map[string]func(query []int8, rows []uint8, out []int32){"best": coarse}
+	kernels := map[string]func(query []int8, rows []uint8, out []int32){"best": scoreCoarseRows}
 	add := func(name string, has bool, kernel func(query *int8, rows *uint8, lanes, n int, out *int32)) {
 		if !has {
 			return

@@ -4,5 +4,5 @@ package vecmath
 
 // coarseKernels are those that this processor has.
 func coarseKernels() map[string]func(query []int8, rows []uint8, out []int32) {
-	return map[string]func(query []int8, rows []uint8, out []int32){"best": coarse}
+	return map[string]func(query []int8, rows []uint8, out []int32){"best": scoreCoarseRows}
 }

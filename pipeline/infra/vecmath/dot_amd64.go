@@ -28,16 +28,16 @@ func Rows(query []int16, rows []int8, out []int32) {
 	}
 }
 
-// fetch does Fetch for n numbers from row on.
+// fetchRow does Fetch for n numbers from row on.
 //
 //go:noescape
-func fetch(row *int8, n int)
+func fetchRow(row *int8, n int)
 
 // Fetch begins to bring a row that Rows is about to be given into the cache, without
 // waiting for it, where the processor can.
 func Fetch(row []int8) {
 	if len(row) > 0 {
-		fetch(&row[0], len(row))
+		fetchRow(&row[0], len(row))
 	}
 }
 

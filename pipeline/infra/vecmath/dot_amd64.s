@@ -175,8 +175,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func fetch(row *int8, n int)
-TEXT ·fetch(SB), NOSPLIT, $0-16
+// func fetchRow(row *int8, n int)
+TEXT ·fetchRow(SB), NOSPLIT, $0-16
 	MOVQ row+0(FP), SI
 	MOVQ n+8(FP), CX
 	ADDQ SI, CX

@@ -8,4 +8,4 @@ func Rows(query []int16, rows []int8, out []int32) { dotGeneric(query, rows, out
 // Fetch does nothing here: see dot_amd64.go.
 func Fetch([]int8) {}
 
-func coarse(query []int8, rows []uint8, out []int32) { coarseGeneric(query, rows, out) }
+func scoreCoarseRows(query []int8, rows []uint8, out []int32) { coarseGeneric(query, rows, out) }

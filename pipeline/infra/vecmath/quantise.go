@@ -50,7 +50,8 @@ func QuantiseQuery(v []float32, dims int) (query []int16, scale float64) {
 	if greatest == 0 {
 		return query, 0
 	}
-	factor, sum := float64(queryMax(dims))/float64(greatest), 0.0
+	factor := float64(queryMax(dims)) / float64(greatest)
+	sum := 0.0
 	for i, x := range v {
 		n := math.RoundToEven(float64(float64(x) * factor))
 		query[i] = int16(n)

@@ -15,15 +15,15 @@ const elsewhere = "elsewhere"
 // stands Satchel's own.
 func (st *step) playElsewhere(ctx context.Context) (schemas.RoleReply, handover, error) {
 	st.started, st.id = st.cfg.Clock(), st.cfg.IDs()
-	if err := st.admit(ctx); err != nil {
+	if err := st.admitMessage(ctx); err != nil {
 		return schemas.RoleReply{}, handover{}, err
 	}
 	if st.req.PackID != "" {
-		if err := st.open(ctx); err != nil {
+		if err := st.ensurePackOpen(ctx); err != nil {
 			return schemas.RoleReply{}, handover{}, err
 		}
 	}
-	state, err := st.state(&schemas.RoleReply{})
+	state, err := st.makeRuntimeState(&schemas.RoleReply{})
 	if err != nil {
 		return schemas.RoleReply{}, handover{}, err
 	}
@@ -34,15 +34,15 @@ func (st *step) playElsewhere(ctx context.Context) (schemas.RoleReply, handover,
 		return schemas.RoleReply{}, handover{}, err
 	}
 	reply := schemas.RoleReply{Role: st.role, RequestID: st.req.RequestID, PackID: st.req.PackID, Warnings: []string{}}
-	if err := st.accept(ctx, &got, &reply); err != nil {
+	if err := st.acceptReply(ctx, &got, &reply); err != nil {
 		return schemas.RoleReply{}, handover{}, err
 	}
 	h, err := st.handOver(ctx, &reply, true)
 	return reply, h, err
 }
 
-// accept takes of a stranger's reply what the role has to give.
-func (st *step) accept(ctx context.Context, got, reply *schemas.RoleReply) error {
+// acceptReply takes of a stranger's reply what the role has to give.
+func (st *step) acceptReply(ctx context.Context, got, reply *schemas.RoleReply) error {
 	missing := &schemas.Error{Code: schemas.CodeValidation, Message: "the " + st.role + " in another process did not do its work"}
 	if got.RequestID != "" && got.RequestID != st.req.RequestID {
 		return missing
@@ -55,8 +55,9 @@ func (st *step) accept(ctx context.Context, got, reply *schemas.RoleReply) error
 		}
 		reply.Plan = got.Plan
 	case Retriever:
-		st.req.PackID, st.context = got.PackID, nil
-		if err := st.open(ctx); err != nil {
+		st.req.PackID = got.PackID
+		st.context = nil
+		if err := st.ensurePackOpen(ctx); err != nil {
 			return err
 		}
 		reply.PackID = got.PackID
@@ -69,7 +70,7 @@ func (st *step) accept(ctx context.Context, got, reply *schemas.RoleReply) error
 		}
 		reply.Answer = got.Answer
 	case Verifier:
-		own, err := st.verification(ctx)
+		own, err := st.makeVerification(ctx)
 		if err != nil {
 			return err
 		}
@@ -85,7 +86,8 @@ func (st *step) accept(ctx context.Context, got, reply *schemas.RoleReply) error
 			own.Checks = append(own.Checks, schemas.Check{Name: elsewhere, Checked: 1, Failed: 1, Detail: "the verifier in another process refuses"})
 		}
 		own.Withheld = append(own.Withheld, got.Verification.Withheld...)
-		reply.Verification, reply.Answer = own, st.req.Answer
+		reply.Verification = own
+		reply.Answer = st.req.Answer
 	case Sentinel:
 		reply.Findings = got.Findings
 	}

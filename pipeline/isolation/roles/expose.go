@@ -10,8 +10,8 @@ import (
 	"satchel/schemas"
 )
 
-// whitelist returns the fields a role may be shown, in a fixed order.
-func whitelist(role string) []string {
+// listRoleFields returns the fields a role may be shown, in a fixed order.
+func listRoleFields(role string) []string {
 	switch role {
 	case Planner:
 		return []string{"task", "token_budget"}
@@ -28,7 +28,7 @@ func whitelist(role string) []string {
 }
 
 // Whitelist returns the fields a role may be shown.
-func Whitelist(role string) []string { return slices.Clone(whitelist(role)) }
+func Whitelist(role string) []string { return slices.Clone(listRoleFields(role)) }
 
 // allowedFields refuses a message that holds, or wants, a field outside the role's
 // whitelist. What names the run (from, request_id, task, session, purpose) every role
@@ -48,24 +48,24 @@ func allowedFields(role string, req *schemas.RoleRequest) error {
 	}
 	for _, g := range given {
 		if g.there && !slices.Contains(g.roles, role) {
-			return outside(role, g.pointer)
+			return newOutsideError(role, g.pointer)
 		}
 	}
 	for i, name := range req.Expose {
-		if !slices.Contains(whitelist(role), name) {
-			return outside(role, fmt.Sprintf("/expose/%d", i))
+		if !slices.Contains(listRoleFields(role), name) {
+			return newOutsideError(role, fmt.Sprintf("/expose/%d", i))
 		}
 	}
 	return nil
 }
 
-func outside(role, pointer string) error {
+func newOutsideError(role, pointer string) error {
 	return &schemas.Error{Code: schemas.CodePolicyDenied, Field: pointer,
-		Message: "is outside the whitelist of the " + role + ", which has " + strings.Join(whitelist(role), ", ")}
+		Message: "is outside the whitelist of the " + role + ", which has " + strings.Join(listRoleFields(role), ", ")}
 }
 
-// run is what the step knows of its run, for who is shown some of it.
-func (st *step) run(reply *schemas.RoleReply) *isolation.Run {
+// describeRun is what the step knows of its run, for who is shown some of it.
+func (st *step) describeRun(reply *schemas.RoleReply) *isolation.Run {
 	r := &isolation.Run{Task: st.req.Task, TokenBudget: st.req.TokenBudget, Plan: cmp.Or(reply.Plan, st.req.Plan), Pack: st.context, Withheld: st.req.Withheld,
 		Answer: st.req.Answer, Metrics: st.metrics, Findings: reply.Findings}
 	if reply.Verification != nil {
@@ -77,20 +77,20 @@ func (st *step) run(reply *schemas.RoleReply) *isolation.Run {
 	return r
 }
 
-// look takes what a model, or whoever plays the role elsewhere, has to work on.
-func (st *step) look() (err error) {
-	st.view, err = isolation.Show(st.run(&schemas.RoleReply{}), whitelist(st.role))
+// prepareView takes what a model, or whoever plays the role elsewhere, has to work on.
+func (st *step) prepareView() (err error) {
+	st.view, err = isolation.Show(st.describeRun(&schemas.RoleReply{}), listRoleFields(st.role))
 	return err
 }
 
-// state is the run as the role sees it: references, and of the fields in its whitelist
+// makeRuntimeState is the run as the role sees it: references, and of the fields in its whitelist
 // those that were asked for.
-func (st *step) state(reply *schemas.RoleReply) (*schemas.RuntimeState, error) {
-	wanted := whitelist(st.role)
+func (st *step) makeRuntimeState(reply *schemas.RoleReply) (*schemas.RuntimeState, error) {
+	wanted := listRoleFields(st.role)
 	if len(st.req.Expose) > 0 {
 		wanted = st.req.Expose
 	}
-	view, err := isolation.Show(st.run(reply), wanted)
+	view, err := isolation.Show(st.describeRun(reply), wanted)
 	if err != nil {
 		return nil, err
 	}

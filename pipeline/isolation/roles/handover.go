@@ -30,7 +30,7 @@ type message struct {
 func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external bool) (handover, error) {
 	salt, err := st.cfg.Log.Salt()
 	if err != nil {
-		return handover{}, unlogged()
+		return handover{}, newUnloggedError()
 	}
 	if reply.Answer != nil && st.role == Synthesizer {
 		reply.Answer.Invocation.Salt = hex.EncodeToString(salt[:])
@@ -39,9 +39,9 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 	if err != nil {
 		return handover{}, fmt.Errorf("encode hand-over: %w", err)
 	}
-	to, reason := next(st.role, reply)
+	to, reason := chooseNextRole(st.role, reply)
 	reply.Next = to
-	body := eventlog.Derive(st.shown(reply), message)
+	body := eventlog.Derive(st.listShownItems(reply), message)
 	h := schemas.Handover{
 		ID: st.id, RequestID: st.req.RequestID, From: st.role, To: to, PackID: reply.PackID, Reason: reason,
 		Principal: st.s.Principal().ID, CreatedAt: st.cfg.Clock().UTC(), Policy: st.policy, MessageSHA256: body.Hex(), External: external,
@@ -51,7 +51,7 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 		h.Steps = len(reply.Plan.Steps)
 	}
 	if reply.Answer != nil {
-		h.Cited = cited(reply.Answer)
+		h.Cited = listCitedItems(reply.Answer)
 		if st.role == Synthesizer {
 			invocation := reply.Answer.Invocation.Logged(salt[:])
 			h.Invocation = &invocation
@@ -77,26 +77,27 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 	}
 	outcomes, err := st.cfg.Log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{draft}})
 	if err == nil && len(outcomes) == 1 && outcomes[0].Status == eventlog.IDConflict { // the run was begun meanwhile
-		if err := st.claim(ctx); err != nil {
+		if err := st.claimRun(ctx); err != nil {
 			return handover{}, err
 		}
-		st.id, reply.Next = st.cfg.IDs(), "" // by this principal
+		st.id = st.cfg.IDs()
+		reply.Next = "" // by this principal
 		return st.handOver(ctx, reply, external)
 	}
 	if err != nil || len(outcomes) != 1 || outcomes[0].Status != eventlog.Appended && outcomes[0].Status != eventlog.Absent {
-		return handover{}, unlogged()
+		return handover{}, newUnloggedError()
 	}
 	reply.Position = outcomes[0].Position
 	return handover{h, outcomes[0].Position}, nil
 }
 
-func unlogged() error {
+func newUnloggedError() error {
 	return &schemas.Error{Code: schemas.CodeStorage, Message: "the hand-over could not be logged, so the run ends"}
 }
 
-// claim makes sure that the run is this principal's: who hands over first owns it. That
+// claimRun makes sure that the run is this principal's: who hands over first owns it. That
 // hand-over's id is made of the run's, so that the log itself takes one alone.
-func (st *step) claim(ctx context.Context) error {
+func (st *step) claimRun(ctx context.Context) error {
 	if st.begun {
 		return nil
 	}
@@ -105,22 +106,22 @@ func (st *step) claim(ctx context.Context) error {
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the log could not be read"}
 	}
 	if len(entries) == 0 {
-		st.id = "run." + digest([]byte(st.req.RequestID))
+		st.id = "run." + hashBytes([]byte(st.req.RequestID))
 		return nil
 	}
 	var first schemas.Handover
 	if err := json.Unmarshal(entries[0].Data, &first); err != nil || first.Principal != st.s.Principal().ID {
-		return st.foreign()
+		return st.newForeignError()
 	}
 	return nil
 }
 
-func (st *step) foreign() error {
+func (st *step) newForeignError() error {
 	return &schemas.Error{Code: schemas.CodePolicyDenied, Field: "/request_id", Message: "names a run of another"}
 }
 
-// next says which role follows, and why.
-func next(role string, reply *schemas.RoleReply) (to, reason string) {
+// chooseNextRole says which role follows, and why.
+func chooseNextRole(role string, reply *schemas.RoleReply) (to, reason string) {
 	switch role {
 	case Planner:
 		return Retriever, "the task is taken apart; its steps need context"
@@ -143,12 +144,12 @@ func next(role string, reply *schemas.RoleReply) (to, reason string) {
 	return caller, "the run has ended"
 }
 
-// shown returns the items whose content the message may hold: the items of the context and those
+// listShownItems returns the items whose content the message may hold: the items of the context and those
 // that an answer cites.
-func (st *step) shown(reply *schemas.RoleReply) []string {
+func (st *step) listShownItems(reply *schemas.RoleReply) []string {
 	var ids []string
 	if reply.Answer != nil {
-		ids = cited(reply.Answer)
+		ids = listCitedItems(reply.Answer)
 	}
 	if st.context != nil {
 		for i := range st.context.Payload.Results {
@@ -165,14 +166,16 @@ func withoutContent(reply *schemas.RoleReply) *schemas.RoleReply {
 	if reply.State == nil {
 		return reply
 	}
-	out, state := *reply, *reply.State
+	out := *reply
+	state := *reply.State
 	state.SelectedContext = slices.Clone(state.SelectedContext)
 	for i := range state.SelectedContext {
 		state.SelectedContext[i].Title = ""
 	}
 	state.Sandboxes = slices.Clone(state.Sandboxes)
 	for i := range state.Sandboxes {
-		state.Sandboxes[i].Name, state.Sandboxes[i].Extract = "", ""
+		state.Sandboxes[i].Name = ""
+		state.Sandboxes[i].Extract = ""
 	}
 	out.State = &state
 	return &out
@@ -190,7 +193,8 @@ func withoutForeignWords(h *schemas.Handover) {
 	h.Checks = slices.Clone(h.Checks)
 	for i := range h.Checks {
 		if c := &h.Checks[i]; strings.HasPrefix(c.Name, elsewhere+".") {
-			c.Name, c.Detail = elsewhere, ""
+			c.Name = elsewhere
+			c.Detail = ""
 		}
 	}
 	h.Findings = slices.Clone(h.Findings)
@@ -199,12 +203,13 @@ func withoutForeignWords(h *schemas.Handover) {
 		if !slices.Contains(schemas.Anomalies(), f.Anomaly) {
 			f.Anomaly = elsewhere
 		}
-		f.Subject, f.Detail = elsewhere, ""
+		f.Subject = elsewhere
+		f.Detail = ""
 	}
 }
 
-// cited returns the items an answer cites, sorted. It leaves out citations that are no item's id.
-func cited(a *schemas.RoleAnswer) []string {
+// listCitedItems returns the items an answer cites, sorted. It leaves out citations that are no item's id.
+func listCitedItems(a *schemas.RoleAnswer) []string {
 	ids := []string{}
 	for i := range a.Sentences {
 		for _, c := range a.Sentences[i].Citations {
@@ -217,7 +222,7 @@ func cited(a *schemas.RoleAnswer) []string {
 	return slices.Compact(ids)
 }
 
-func digest(b []byte) string {
+func hashBytes(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }

@@ -11,8 +11,8 @@ import (
 
 const maxSteps = 8
 
-// plan takes the task apart into questions.
-func (st *step) plan(_ context.Context, reply *schemas.RoleReply) error {
+// planTask takes the task apart into questions.
+func (st *step) planTask(_ context.Context, reply *schemas.RoleReply) error {
 	reply.Plan = Plan(st.req.Task, st.req.TokenBudget)
 	return nil
 }

@@ -33,19 +33,19 @@ type quotation struct {
 	alike             int       // other notes that are about the same, or of the same form
 }
 
-// extract answers with what the pack shows, word for word, in the order of the scores: each quotation for the step that it is
+// extractAnswer answers with what the pack shows, word for word, in the order of the scores: each quotation for the step that it is
 // nearest to.
-func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, error) {
-	invocation, err := st.invocation(Extractive, map[string]float64{"least_share": leastShare, "least_near": leastNear}, st.view)
+func (st *step) extractAnswer(ctx context.Context) (*schemas.RoleAnswer, []string, error) {
+	invocation, err := st.makeInvocation(Extractive, map[string]float64{"least_share": leastShare, "least_near": leastNear}, st.view)
 	if err != nil {
 		return nil, nil, err
 	}
 	plan := st.view.Fields().Plan
-	list, err := st.quotations(ctx)
+	list, err := st.listQuotations(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := st.measure(ctx, plan, list); err != nil {
+	if err := st.measureQuotations(ctx, plan, list); err != nil {
 		return nil, nil, err
 	}
 	steps := make([][]*quotation, len(plan))
@@ -53,14 +53,16 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 		nearest := slices.Index(q.near, slices.Max(q.near))
 		steps[nearest] = append(steps[nearest], q)
 	}
-	w, warnings, later := st.writer(), []string(nil), []string(nil)
+	w := st.newAnswerWriter()
+	warnings := []string(nil)
+	later := []string(nil)
 	w.lines = true               // they are no text that goes on
 	answers := map[string]bool{} // by step
 	for i, of := range steps {
-		of = st.newestFirst(plan[i].Question, worth(of))
+		of = st.newestFirst(plan[i].Question, dropWeakQuotations(of))
 		for _, q := range of {
-			w.add(q.text, q.speaker, plan[i].ID, []evidence{q.evidence})
-			if q.replaces(of[0]) {
+			w.addSentence(q.text, q.speaker, plan[i].ID, []evidence{q.evidence})
+			if q.canReplace(of[0]) {
 				later = append(later, fmt.Sprintf("%s [%d]", q.where, w.numbers[q.id]))
 			}
 			for s := range plan {
@@ -68,14 +70,14 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 			}
 		}
 	}
-	a := w.answer(invocation)
+	a := w.finishAnswer(invocation)
 	a.Unanswered = nil
 	for _, s := range plan {
 		if !answers[s.ID] {
 			a.Unanswered = append(a.Unanswered, s.ID)
 		}
 	}
-	a.Invocation.AnswerSHA256, a.Invocation.AnswerTokens = digest([]byte(a.Text)), st.cfg.Tokens(a.Text)
+	a.Invocation.AnswerSHA256, a.Invocation.AnswerTokens = hashBytes([]byte(a.Text)), st.cfg.Tokens(a.Text)
 	if len(list) > 0 && list[0].score < clearly {
 		warnings = append(warnings, "synthesizer: these quotations come closest; none of them clearly answers the task: "+
 			fmt.Sprintf("the best score is %.2f", list[0].score))
@@ -86,13 +88,13 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 	return a, warnings, nil
 }
 
-// quotations are the items of the pack that may be quoted, best score first. What looks injected is none, nor is a tool unless
+// listQuotations are the items of the pack that may be quoted, best score first. What looks injected is none, nor is a tool unless
 // one is asked for. Where a name of the task is nowhere, there are none.
-func (st *step) quotations(ctx context.Context) ([]*quotation, error) {
+func (st *step) listQuotations(ctx context.Context) ([]*quotation, error) {
 	if preamble, _, _ := strings.Cut(st.context.Payload.Text, "\n## "); strings.Contains(preamble, "\n"+candidate.NothingMentions) {
 		return nil, nil
 	}
-	records, err := st.records(ctx)
+	records, err := st.readRecords(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +103,14 @@ func (st *step) quotations(ctx context.Context) ([]*quotation, error) {
 		byID[records[i].ID] = &records[i]
 	}
 	shown := ofItems(st.context, func(it *schemas.ContextItem) *schemas.ContextItem { return it })
-	zone, speakers, asked := st.zone(), st.speakers(), mentions(st.req.Task)
+	zone := st.findZone()
+	speakers := st.findSpeakers()
+	asked := findNounNumbers(st.req.Task)
 	var list []*quotation
 	for i, snippet := range st.view.Fields().Snippets {
-		r, it := byID[snippet.ItemID], shown[snippet.ItemID]
-		if r == nil || it == nil || snippet.Flagged == schemas.FlagInjection || rivals(asked, snippet.Text) ||
+		r := byID[snippet.ItemID]
+		it := shown[snippet.ItemID]
+		if r == nil || it == nil || snippet.Flagged == schemas.FlagInjection || hasRivalNumbers(asked, snippet.Text) ||
 			r.Kind == schemas.KindTool && !language.AsksForTool(st.req.Task) {
 			continue
 		}
@@ -129,31 +134,34 @@ func (st *step) quotations(ctx context.Context) ([]*quotation, error) {
 		}
 		list = append(list, q)
 	}
-	list = slices.DeleteFunc(list, func(q *quotation) bool { return q.summary && slices.ContainsFunc(list, q.repeats) })
+	list = slices.DeleteFunc(list, func(q *quotation) bool { return q.summary && slices.ContainsFunc(list, q.isRepeatOf) })
 	slices.SortStableFunc(list, func(a, b *quotation) int { return cmp.Compare(b.score, a.score) })
 	left := len(st.view.Fields().Plan) * quotedTokens // a pack for a model has more
 	for i, q := range list {
-		if left -= st.cfg.Tokens(q.text); left < 0 && i > 0 {
+		left -= st.cfg.Tokens(q.text)
+		if left < 0 && i > 0 {
 			return list[:i], nil
 		}
 	}
 	return list, nil
 }
 
-// repeats reports whether a summary says again what another item says.
-func (q *quotation) repeats(other *quotation) bool {
+// isRepeatOf reports whether a summary says again what another item says.
+func (q *quotation) isRepeatOf(other *quotation) bool {
 	return !other.summary && strings.Contains(q.text, other.text)
 }
 
-// measure takes in the words and vectors of the quotations, and how near each is to each step: half by the step's words that it
+// measureQuotations takes in the words and vectors of the quotations, and how near each is to each step: half by the step's words that it
 // has, by how rare they are here, half by meaning.
-func (st *step) measure(ctx context.Context, plan []schemas.PlanStep, list []*quotation) error {
-	texts, seen := make([]string, 0, len(plan)+len(list)), map[string]float64{}
+func (st *step) measureQuotations(ctx context.Context, plan []schemas.PlanStep, list []*quotation) error {
+	texts := make([]string, 0, len(plan)+len(list))
+	seen := map[string]float64{}
 	for _, s := range plan {
 		texts = append(texts, s.Question)
 	}
 	for _, q := range list {
-		texts, q.words = append(texts, q.text), map[string]bool{}
+		texts = append(texts, q.text)
+		q.words = map[string]bool{}
 		for _, w := range language.Analyze(q.said + " " + q.text) {
 			if !q.words[w] {
 				q.words[w] = true
@@ -169,10 +177,12 @@ func (st *step) measure(ctx context.Context, plan []schemas.PlanStep, list []*qu
 		words := language.Analyze(plan[s].Question)
 		for i, q := range list {
 			q.vector = vectors[len(plan)+i]
-			whole, common := math.SmallestNonzeroFloat64, 0.
+			whole := math.SmallestNonzeroFloat64
+			common := 0.
 			for _, w := range words {
 				rarity := math.Log(1 + float64(len(list)+1)/(seen[w]+1))
-				if whole += rarity; q.words[w] {
+				whole += rarity
+				if q.words[w] {
 					common += rarity
 				}
 			}
@@ -182,22 +192,23 @@ func (st *step) measure(ctx context.Context, plan []schemas.PlanStep, list []*qu
 	for i, q := range list {
 		for _, other := range list[:i] {
 			if q.note && other.note && vecmath.Cosine(q.vector, other.vector) >= leastSame {
-				q.alike, other.alike = q.alike+1, other.alike+1
+				q.alike = q.alike + 1
+				other.alike = other.alike + 1
 			}
 		}
 	}
 	return nil
 }
 
-// worth leaves out what scores far less than the best of a step, where that clearly answers. A later note about the same thing
+// dropWeakQuotations leaves out what scores far less than the best of a step, where that clearly answers. A later note about the same thing
 // stays, and so do documents, code and commits where one is the best: the pack chose them by their passages.
-func worth(list []*quotation) []*quotation {
+func dropWeakQuotations(list []*quotation) []*quotation {
 	if len(list) == 0 || list[0].score < clearly {
 		return list
 	}
 	first := list[0]
 	return slices.DeleteFunc(list, func(q *quotation) bool {
-		return q.score < leastShare*first.score && (q.note || first.note) && !q.replaces(first)
+		return q.score < leastShare*first.score && (q.note || first.note) && !q.canReplace(first)
 	})
 }
 
@@ -208,13 +219,14 @@ func (st *step) newestFirst(question string, list []*quotation) []*quotation {
 	if len(list) == 0 {
 		return list
 	}
-	if asked := language.FindTimes(question, st.started.In(st.zone())); len(asked) > 0 {
+	if asked := language.FindTimes(question, st.started.In(st.findZone())); len(asked) > 0 {
 		return st.daysFirst(asked, list)
 	}
-	words, names := list[0].has(language.Analyze(question)), list[0].has(namesIn(question))
+	words := list[0].findSharedWords(language.Analyze(question))
+	names := list[0].findSharedWords(namesIn(question))
 	var later, rest []*quotation
 	for _, q := range list {
-		if q.replaces(list[0]) && len(q.has(names)) == len(names) && float64(len(q.has(words))) >= leastShared*float64(len(words)) {
+		if q.canReplace(list[0]) && len(q.findSharedWords(names)) == len(names) && float64(len(q.findSharedWords(words))) >= leastShared*float64(len(words)) {
 			later = append(later, q)
 		} else {
 			rest = append(rest, q)
@@ -232,7 +244,7 @@ func (st *step) daysFirst(asked []language.Interval, list []*quotation) []*quota
 	}
 	var of, rest []*quotation
 	for _, q := range list {
-		if q.isOf(asked, st.zone()) {
+		if q.isOf(asked, st.findZone()) {
 			of = append(of, q)
 		} else {
 			rest = append(rest, q)
@@ -258,15 +270,15 @@ func (q *quotation) isOf(asked []language.Interval, zone *time.Location) bool {
 	return false
 }
 
-// replaces reports whether a note is later than another about the same thing, of the same writer, and is trusted no less. Where many
+// canReplace reports whether a note is later than another about the same thing, of the same writer, and is trusted no less. Where many
 // are alike, as tickets are, each is about another thing.
-func (q *quotation) replaces(other *quotation) bool {
+func (q *quotation) canReplace(other *quotation) bool {
 	return other.alike <= mostVersions && q.note && other.note && q.writer == other.writer && q.made.After(other.made) && q.trust >= other.trust &&
 		vecmath.Cosine(q.vector, other.vector) >= leastSame
 }
 
-// has returns those of the words that stand there.
-func (q *quotation) has(words []string) []string {
+// findSharedWords returns those of the words that stand there.
+func (q *quotation) findSharedWords(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !q.words[w] })
 }
 
@@ -284,8 +296,8 @@ func namesIn(question string) []string {
 // numbered finds what a text names by a number or an identifier: "recipe 42", "#17", "INV-1042".
 var numbered = regexp.MustCompile(`(?i)([\p{L}_-]*[\p{L}#_-])\s*(?:(?:no\.?|nr\.?|number)\s*)?#?(\d+(?:[.,:/-]?\w+)*)`)
 
-// mentions are the numbers that a text gives to each noun. Stop words and months have none.
-func mentions(text string) map[string][]string {
+// findNounNumbers are the numbers that a text gives to each noun. Stop words and months have none.
+func findNounNumbers(text string) map[string][]string {
 	out := map[string][]string{}
 	for _, m := range numbered.FindAllStringSubmatch(text, -1) {
 		if noun := language.Analyze(m[1]); (len(noun) == 1 || m[1] == "#") && !language.IsTimeName(m[1]) {
@@ -296,9 +308,10 @@ func mentions(text string) map[string][]string {
 	return out
 }
 
-// rivals reports whether a text has other numbers for what is asked for by one, and that one nowhere.
-func rivals(asked map[string][]string, text string) bool {
-	here, rival := mentions(text), false
+// hasRivalNumbers reports whether a text has other numbers for what is asked for by one, and that one nowhere.
+func hasRivalNumbers(asked map[string][]string, text string) bool {
+	here := findNounNumbers(text)
+	rival := false
 	for kind, values := range asked {
 		for _, v := range here[kind] {
 			if slices.Contains(values, v) {

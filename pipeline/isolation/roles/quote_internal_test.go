@@ -12,10 +12,10 @@ func TestAnotherWriterReplacesNothing(t *testing.T) {
 	first := quotation{note: true, writer: "finance", made: at, vector: []float32{1}}
 	later := first
 	later.made = at.AddDate(0, 1, 0)
-	if !later.replaces(&first) {
+	if !later.canReplace(&first) {
 		t.Error("a later note of the same writer does not replace the first")
 	}
-	if later.writer = "eve"; later.replaces(&first) {
+	if later.writer = "eve"; later.canReplace(&first) {
 		t.Error("a note of another writer replaces the first")
 	}
 }

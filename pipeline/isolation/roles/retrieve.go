@@ -7,9 +7,9 @@ import (
 	"satchel/schemas"
 )
 
-// retrieve has the engine assemble the context. Its pack, drop report and decisions are
+// retrieveContext has the engine assemble the context. Its pack, drop report and decisions are
 // entries of the same run.
-func (st *step) retrieve(ctx context.Context, reply *schemas.RoleReply) error {
+func (st *step) retrieveContext(ctx context.Context, reply *schemas.RoleReply) error {
 	req := schemas.ContextRequest{
 		Meta: schemas.Meta{Type: schemas.MessageContextRequest, ID: st.req.RequestID},
 		Payload: schemas.RequestPayload{
@@ -38,14 +38,14 @@ func (st *step) retrieve(ctx context.Context, reply *schemas.RoleReply) error {
 	if res.Payload.PackID == "" {
 		return errors.New("retrieve: the assembler gave no pack")
 	}
-	st.opened(&res)
+	st.keepContext(&res)
 	reply.PackID = res.Payload.PackID
 	reply.Warnings = append(reply.Warnings, res.Payload.Explainability.Warnings...)
 	return nil
 }
 
-// open makes sure that the pack is at hand.
-func (st *step) open(ctx context.Context) error {
+// ensurePackOpen makes sure that the pack is at hand.
+func (st *step) ensurePackOpen(ctx context.Context) error {
 	if st.req.PackID == "" {
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/pack_id", Message: "is required: the context to work on"}
 	}
@@ -56,11 +56,11 @@ func (st *step) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st.opened(&res)
+	st.keepContext(&res)
 	return nil
 }
 
-func (st *step) opened(res *schemas.ContextResult) {
+func (st *step) keepContext(res *schemas.ContextResult) {
 	st.context = res
 	st.metrics = schemas.TokenCostEnvelope{TokenBudget: res.Payload.Pack.TokenBudget, TokenActual: res.Payload.Pack.TokenActual}
 }

@@ -38,15 +38,15 @@ func (c *Runner) Run(ctx context.Context, s scope.Scope, req schemas.RunRequest)
 		RequestID: req.RequestID, Checks: []schemas.Check{}, Withheld: []string{}, Findings: []schemas.Finding{},
 		Handovers: []schemas.Handover{}, Positions: []int64{}, Warnings: []string{},
 	}}
-	if err := r.walk(ctx); err != nil {
-		return schemas.RunReply{}, refused(ctx, err)
+	if err := r.walkRoles(ctx); err != nil {
+		return schemas.RunReply{}, makeCallerError(ctx, err)
 	}
 	r.out.Metrics.LatencyMS = isolation.Took(s, c.cfg.Clock().Sub(r.started))
 	return r.out, nil
 }
 
-func (r *run) walk(ctx context.Context) error {
-	planned, err := r.play(ctx, Planner, false, schemas.RoleRequest{TokenBudget: r.req.TokenBudget})
+func (r *run) walkRoles(ctx context.Context) error {
+	planned, err := r.playRole(ctx, Planner, false, schemas.RoleRequest{TokenBudget: r.req.TokenBudget})
 	if err != nil {
 		return err
 	}
@@ -54,22 +54,22 @@ func (r *run) walk(ctx context.Context) error {
 	if after > 0 { // who asks for a position gets the same context every time: of the log as this run found it
 		after = max(after, planned.Position)
 	}
-	found, err := r.play(ctx, Retriever, false, schemas.RoleRequest{TokenBudget: r.req.TokenBudget, MinPosition: after, Plan: planned.Plan})
+	found, err := r.playRole(ctx, Retriever, false, schemas.RoleRequest{TokenBudget: r.req.TokenBudget, MinPosition: after, Plan: planned.Plan})
 	if err != nil {
 		return err
 	}
 	r.out.PackID = found.PackID
-	looked, err := r.play(ctx, Verifier, false, schemas.RoleRequest{PackID: found.PackID})
+	looked, err := r.playRole(ctx, Verifier, false, schemas.RoleRequest{PackID: found.PackID})
 	if err != nil {
 		return err
 	}
-	if err := r.take(looked.Verification, "the context"); err != nil {
+	if err := r.keepVerification(looked.Verification, "the context"); err != nil {
 		return err
 	}
-	if err := r.answer(ctx, planned.Plan); err != nil {
+	if err := r.answerFromContext(ctx, planned.Plan); err != nil {
 		return err
 	}
-	watched, err := r.play(ctx, Sentinel, false, schemas.RoleRequest{PackID: found.PackID})
+	watched, err := r.playRole(ctx, Sentinel, false, schemas.RoleRequest{PackID: found.PackID})
 	if err != nil {
 		return err
 	}
@@ -79,19 +79,19 @@ func (r *run) walk(ctx context.Context) error {
 	return nil
 }
 
-// answer has the context answered from and the answer verified; what does not hold is
+// answerFromContext has the context answered from and the answer verified; what does not hold is
 // made again of sentences of the context.
-func (r *run) answer(ctx context.Context, plan *schemas.RolePlan) error {
+func (r *run) answerFromContext(ctx context.Context, plan *schemas.RolePlan) error {
 	for _, extractive := range []bool{false, true} {
-		written, err := r.play(ctx, Synthesizer, extractive, schemas.RoleRequest{PackID: r.out.PackID, Plan: plan, Withheld: r.out.Withheld})
+		written, err := r.playRole(ctx, Synthesizer, extractive, schemas.RoleRequest{PackID: r.out.PackID, Plan: plan, Withheld: r.out.Withheld})
 		if err != nil {
 			return err
 		}
-		held, err := r.play(ctx, Verifier, false, schemas.RoleRequest{PackID: r.out.PackID, Withheld: r.out.Withheld, Answer: written.Answer})
+		held, err := r.playRole(ctx, Verifier, false, schemas.RoleRequest{PackID: r.out.PackID, Withheld: r.out.Withheld, Answer: written.Answer})
 		if err != nil {
 			return err
 		}
-		err = r.take(held.Verification, "the answer")
+		err = r.keepVerification(held.Verification, "the answer")
 		if err == nil {
 			r.out.Answer = written.Answer
 			return nil
@@ -104,8 +104,8 @@ func (r *run) answer(ctx context.Context, plan *schemas.RolePlan) error {
 	return nil
 }
 
-// take keeps a verification; one that failed ends what it is about.
-func (r *run) take(v *schemas.Verification, what string) error {
+// keepVerification keeps a verification; one that failed ends what it is about.
+func (r *run) keepVerification(v *schemas.Verification, what string) error {
 	if v == nil {
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: what + " was not verified, so nothing may leave"}
 	}
@@ -124,11 +124,11 @@ func (r *run) take(v *schemas.Verification, what string) error {
 	return nil
 }
 
-// play has a role played, here or elsewhere, and notes the hand-over.
-func (r *run) play(ctx context.Context, role string, extractive bool, req schemas.RoleRequest) (schemas.RoleReply, error) {
+// playRole has a role played, here or elsewhere, and notes the hand-over.
+func (r *run) playRole(ctx context.Context, role string, extractive bool, req schemas.RoleRequest) (schemas.RoleReply, error) {
 	req.RequestID, req.Task, req.Session, req.TZ, req.Purpose = r.req.RequestID, r.req.Task, r.req.Session, r.req.TZ, r.s.Purpose()
 	st := &step{Runner: r.Runner, s: r.s, role: role, req: req, context: r.context, extractive: extractive, begun: r.begun}
-	act := st.play
+	act := st.playStep
 	if r.cfg.Remote[role] != nil && !extractive {
 		act = st.playElsewhere
 	}

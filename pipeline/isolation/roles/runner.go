@@ -137,8 +137,8 @@ type step struct {
 	metrics    schemas.TokenCostEnvelope
 }
 
-// zone is that of the days that an answer names.
-func (st *step) zone() *time.Location {
+// findZone is that of the days that an answer names.
+func (st *step) findZone() *time.Location {
 	zone, _ := schemas.Zone(st.req.TZ) // which was validated
 	return cmp.Or(zone, st.cfg.Zone, time.UTC)
 }
@@ -149,18 +149,18 @@ func (c *Runner) Execute(ctx context.Context, s scope.Scope, role string, req sc
 	if st.begun {
 		st.req.RequestID = c.cfg.IDs()
 	}
-	reply, _, err := st.play(ctx)
-	return reply, refused(ctx, err)
+	reply, _, err := st.playStep(ctx)
+	return reply, makeCallerError(ctx, err)
 }
 
-// play checks, works and hands over.
-func (st *step) play(ctx context.Context) (schemas.RoleReply, handover, error) {
+// playStep checks, works and hands over.
+func (st *step) playStep(ctx context.Context) (schemas.RoleReply, handover, error) {
 	st.started, st.id = st.cfg.Clock(), st.cfg.IDs()
-	if err := st.admit(ctx); err != nil {
+	if err := st.admitMessage(ctx); err != nil {
 		return schemas.RoleReply{}, handover{}, err
 	}
 	work, ok := map[string]func(context.Context, *schemas.RoleReply) error{
-		Planner: st.plan, Retriever: st.retrieve, Verifier: st.verify, Synthesizer: st.synthesize, Sentinel: st.guard,
+		Planner: st.planTask, Retriever: st.retrieveContext, Verifier: st.verifyStage, Synthesizer: st.synthesizeAnswer, Sentinel: st.guardRun,
 	}[st.role]
 	if !ok {
 		return schemas.RoleReply{}, handover{}, &schemas.Error{Code: schemas.CodeValidation, Message: "there is no such role"}
@@ -169,7 +169,7 @@ func (st *step) play(ctx context.Context) (schemas.RoleReply, handover, error) {
 	if err := work(ctx, &reply); err != nil {
 		return schemas.RoleReply{}, handover{}, err
 	}
-	state, err := st.state(&reply)
+	state, err := st.makeRuntimeState(&reply)
 	if err != nil {
 		return schemas.RoleReply{}, handover{}, err
 	}
@@ -178,8 +178,8 @@ func (st *step) play(ctx context.Context) (schemas.RoleReply, handover, error) {
 	return reply, h, err
 }
 
-// admit holds the message to the role's whitelist and asks policy.
-func (st *step) admit(ctx context.Context) error {
+// admitMessage holds the message to the role's whitelist and asks policy.
+func (st *step) admitMessage(ctx context.Context) error {
 	if err := st.s.Check(); err != nil {
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the request has no scope"}
 	}
@@ -189,7 +189,7 @@ func (st *step) admit(ctx context.Context) error {
 	if err := allowedFields(st.role, &st.req); err != nil {
 		return err
 	}
-	claimed := st.claim(ctx) // it gives the decision its id; whose run it is, is not for who may not have the role
+	claimed := st.claimRun(ctx) // it gives the decision its id; whose run it is, is not for who may not have the role
 	r := policies.Resource{ID: st.role, Facets: schemas.Facets{Kind: schemas.Kind(st.role), Labels: []string{}, Session: st.req.Session}}
 	d, err := st.cfg.PDP.Decide(ctx, st.s, policies.Request{Action: "act", Now: st.started, Resources: []policies.Resource{r}, RequestID: st.req.RequestID, DecisionID: st.id})
 	switch {
@@ -207,8 +207,8 @@ func (st *step) admit(ctx context.Context) error {
 	return nil
 }
 
-// refused returns the error a caller may see; nil for none.
-func refused(ctx context.Context, err error) error {
+// makeCallerError returns the error a caller may see; nil for none.
+func makeCallerError(ctx context.Context, err error) error {
 	var typed *schemas.Error
 	switch {
 	case err == nil:

@@ -28,16 +28,16 @@ const (
 	rotLeast     = 8    // candidates before a share means something
 )
 
-// guard looks at the run, its session, its principal and what it wrote. An auditor who asks
+// guardRun looks at the run, its session, its principal and what it wrote. An auditor who asks
 // without a pack sees every session and principal of the tenant, and every auditor all
 // writers.
-func (st *step) guard(ctx context.Context, reply *schemas.RoleReply) error {
+func (st *step) guardRun(ctx context.Context, reply *schemas.RoleReply) error {
 	if st.req.PackID != "" {
-		if err := st.open(ctx); err != nil {
+		if err := st.ensurePackOpen(ctx); err != nil {
 			return err
 		}
 	}
-	t, err := st.anomalyMonitor.sync(ctx, st.s)
+	t, err := st.anomalyMonitor.foldNewEntries(ctx, st.s)
 	if err != nil {
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the log could not be read"}
 	}
@@ -54,20 +54,20 @@ func (st *step) guard(ctx context.Context, reply *schemas.RoleReply) error {
 	now := st.cfg.Clock()
 	reply.Findings = []schemas.Finding{}
 	for _, name := range names {
-		if s := t.streams[name]; s != nil && (auditor || s.belongs(st.s.Principal().ID)) {
-			reply.Findings = append(reply.Findings, s.findings(name, now, auditor)...)
+		if s := t.streams[name]; s != nil && (auditor || s.isOwnedBy(st.s.Principal().ID)) {
+			reply.Findings = append(reply.Findings, s.findAnomalies(name, now, auditor)...)
 		}
 	}
-	reply.Findings = append(reply.Findings, t.floods(now, st.s.Principal().ID, auditor)...)
+	reply.Findings = append(reply.Findings, t.findFloods(now, st.s.Principal().ID, auditor)...)
 	if !auditor {
 		reply.Findings = withoutTwice(reply.Findings)
 	}
 	return nil
 }
 
-// belongs reports whether all of a session's packs are the principal's: of others it
+// isOwnedBy reports whether all of a session's packs are the principal's: of others it
 // learns nothing.
-func (s *stream) belongs(principal string) bool {
+func (s *stream) isOwnedBy(principal string) bool {
 	return !slices.ContainsFunc(s.packs, func(p packTrace) bool { return p.principal != principal })
 }
 
@@ -81,9 +81,9 @@ func withoutTwice(list []schemas.Finding) []schemas.Finding {
 	})
 }
 
-// findings are the anomalies of one session or principal. That policy emptied a request,
+// findAnomalies are the anomalies of one session or principal. That policy emptied a request,
 // an auditor alone is told: to the principal the question would have found nothing.
-func (s *stream) findings(name string, now time.Time, auditor bool) []schemas.Finding {
+func (s *stream) findAnomalies(name string, now time.Time, auditor bool) []schemas.Finding {
 	var out []schemas.Finding
 	add := func(anomaly string, value, limit float64, detail string) {
 		out = append(out, schemas.Finding{Anomaly: anomaly, Subject: name, Value: value, Limit: limit, Detail: detail})
@@ -115,8 +115,8 @@ func (s *stream) findings(name string, now time.Time, auditor bool) []schemas.Fi
 		return out
 	}
 	contexts := contextsOf(s.packs)
-	growth, asked, climbed, kept := grown(s.packs, contexts)
-	usual := median(before)
+	growth, asked, climbed, kept := measureGrowth(s.packs, contexts)
+	usual := findMedianRelevance(before)
 	switch {
 	case growth >= creepLimit && kept <= rotRelevance:
 		add(schemas.AnomalyContextRot, growth, creepLimit, fmt.Sprintf("times the tokens, at %.0f %% of the usual relevance", 100*kept))
@@ -139,17 +139,20 @@ func contextsOf(packs []packTrace) []packTrace {
 	return slices.DeleteFunc(slices.Clone(packs), func(p packTrace) bool { return p.tokens == 0 || p.items == 0 })
 }
 
-// grown is how many times the first tokens the last ones are, when they never fell in
+// measureGrowth is how many times the first tokens the last ones are, when they never fell in
 // between over the last contexts and the first has creepLeast; else 1. asked is how many times the first budget
 // the last one is, 1 for a smaller one: who asks for more gets more. climbed is asked, when the budgets never
 // fell in between; else 1. kept is the share of its usual relevance that the last context has.
-func grown(packs, contexts []packTrace) (growth, asked, climbed, kept float64) {
+func measureGrowth(packs, contexts []packTrace) (growth, asked, climbed, kept float64) {
 	if packs[len(packs)-1].tokens == 0 || len(contexts) <= leastHistory {
 		return 1, 1, 1, 1
 	}
 	recent := contexts[len(contexts)-leastHistory-1:]
-	first, last := &recent[0], &recent[len(recent)-1]
-	growth, asked, kept = float64(last.tokens)/float64(first.tokens), max(1, float64(last.budget)/float64(max(1, first.budget))), 1
+	first := &recent[0]
+	last := &recent[len(recent)-1]
+	growth = float64(last.tokens) / float64(first.tokens)
+	asked = max(1, float64(last.budget)/float64(max(1, first.budget)))
+	kept = 1
 	climbed = asked
 	for i := 1; i < len(recent); i++ {
 		if recent[i].tokens < recent[i-1].tokens || first.tokens < creepLeast {
@@ -159,13 +162,13 @@ func grown(packs, contexts []packTrace) (growth, asked, climbed, kept float64) {
 			climbed = 1
 		}
 	}
-	if usual := median(contexts[:len(contexts)-1]); usual > 0 {
+	if usual := findMedianRelevance(contexts[:len(contexts)-1]); usual > 0 {
 		kept = last.relevance / usual
 	}
 	return growth, asked, climbed, kept
 }
 
-func median(packs []packTrace) float64 {
+func findMedianRelevance(packs []packTrace) float64 {
 	values := make([]float64, len(packs))
 	for i := range packs {
 		values[i] = packs[i].relevance
@@ -174,10 +177,11 @@ func median(packs []packTrace) float64 {
 	return values[len(values)/2]
 }
 
-// floods are the writers that wrote most of what was written in the last minute. An
+// findFloods are the writers that wrote most of what was written in the last minute. An
 // auditor is told of all, others of themselves.
-func (t *tenantStats) floods(now time.Time, principal string, auditor bool) []schemas.Finding {
-	by, all := map[string]int{}, 0
+func (t *tenantStats) findFloods(now time.Time, principal string, auditor bool) []schemas.Finding {
+	by := map[string]int{}
+	all := 0
 	for _, w := range t.writes {
 		if w.at.After(now.Add(-writeWindow)) {
 			by[w.agent] += w.n

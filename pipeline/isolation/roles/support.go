@@ -19,8 +19,8 @@ var (
 	mark   = regexp.MustCompile(`\[\d+\]`)
 )
 
-// supported reports whether a sentence says no more than its sources.
-func supported(s *schemas.AnswerSentence, sources []string, task, shown string) bool {
+// isSupported reports whether a sentence says no more than its sources.
+func isSupported(s *schemas.AnswerSentence, sources []string, task, shown string) bool {
 	joined := strings.Join(sources, "\n")
 	if joined == s.Text || slices.Contains(sources, s.Text) {
 		return true
@@ -39,15 +39,16 @@ func supported(s *schemas.AnswerSentence, sources []string, task, shown string) 
 		known[w] = true
 	}
 	said := strings.ToLower(joined + " " + task + " " + shownSpeakers(shown, joined))
-	for _, name := range names(s.Text) {
+	for _, name := range findNames(s.Text) {
 		if !strings.Contains(said, strings.ToLower(name)) {
 			return false
 		}
 	}
-	if !opened(s.Text, known, said) {
+	if !isKnownOpening(s.Text, known, said) {
 		return false
 	}
-	words, common := language.Analyze(s.Text), 0
+	words := language.Analyze(s.Text)
+	common := 0
 	for _, w := range words {
 		if known[w] {
 			common++
@@ -62,16 +63,17 @@ func shownSpeakers(shown, sources string) string {
 	for line := range strings.Lines(shown) {
 		_, said, ok := strings.Cut(line, "] ")
 		speaker, text, ok2 := strings.Cut(said, ": ")
-		if text = strings.TrimSpace(text); ok && ok2 && text != "" && strings.Contains(sources, text) {
+		text = strings.TrimSpace(text)
+		if ok && ok2 && text != "" && strings.Contains(sources, text) {
 			out = append(out, speaker)
 		}
 	}
 	return strings.Join(out, " ")
 }
 
-// names returns the words inside a sentence that are written like names, the first word
+// findNames returns the words inside a sentence that are written like names, the first word
 // apart.
-func names(text string) []string {
+func findNames(text string) []string {
 	var out []string
 	for i, w := range strings.Fields(text) {
 		w = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -82,10 +84,10 @@ func names(text string) []string {
 	return out
 }
 
-// opened reports whether the word that opens a sentence, where any word is written like a
+// isKnownOpening reports whether the word that opens a sentence, where any word is written like a
 // name, is one of its sources, of the task, or says nothing by itself. said is what they
 // say, in lower case.
-func opened(text string, known map[string]bool, said string) bool {
+func isKnownOpening(text string, known map[string]bool, said string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	word = strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	lower := strings.ToLower(word)
@@ -104,5 +106,5 @@ func opened(text string, known map[string]bool, said string) bool {
 // marks and the speaker of the next.
 func onlyMarks(between, speaker string) bool {
 	between = strings.TrimSpace(mark.ReplaceAllString(between, ""))
-	return between == "" || speaker != "" && between+" " == spoken(speaker)
+	return between == "" || speaker != "" && between+" " == formatSpeaker(speaker)
 }

@@ -33,17 +33,17 @@ type parameters struct {
 
 const answerTokens = 800
 
-// synthesize answers from the context: by the model when there is one, else, and when it
+// synthesizeAnswer answers from the context: by the model when there is one, else, and when it
 // does not answer, with sentences of the context.
-func (st *step) synthesize(ctx context.Context, reply *schemas.RoleReply) error {
-	if err := st.open(ctx); err != nil {
+func (st *step) synthesizeAnswer(ctx context.Context, reply *schemas.RoleReply) error {
+	if err := st.ensurePackOpen(ctx); err != nil {
 		return err
 	}
-	if err := st.look(); err != nil {
+	if err := st.prepareView(); err != nil {
 		return err
 	}
 	if st.cfg.Model != nil && !st.extractive && len(st.view.Fields().Snippets) > 0 {
-		a, err := st.ask(ctx)
+		a, err := st.askModel(ctx)
 		if err == nil {
 			reply.Answer = a
 			return nil
@@ -53,13 +53,14 @@ func (st *step) synthesize(ctx context.Context, reply *schemas.RoleReply) error 
 		}
 		reply.Warnings = append(reply.Warnings, "synthesizer: the model gave no usable answer; these are quotations of the context")
 	}
-	a, warnings, err := st.extract(ctx)
-	reply.Answer, reply.Warnings = a, append(reply.Warnings, warnings...)
+	a, warnings, err := st.extractAnswer(ctx)
+	reply.Answer = a
+	reply.Warnings = append(reply.Warnings, warnings...)
 	return err
 }
 
-// ask has the model answer.
-func (st *step) ask(ctx context.Context) (*schemas.RoleAnswer, error) {
+// askModel has the model answer.
+func (st *step) askModel(ctx context.Context) (*schemas.RoleAnswer, error) {
 	shown, err := json.Marshal(st.view)
 	if err != nil {
 		return nil, fmt.Errorf("encode payload: %w", err)
@@ -68,7 +69,7 @@ func (st *step) ask(ctx context.Context) (*schemas.RoleAnswer, error) {
 	req := model.ChatRequest{MaxTokens: p.MaxTokens, Temperature: p.Temperature, JSON: p.JSON, Messages: []model.ChatMessage{
 		{Role: model.System, Content: instructions}, {Role: model.User, Content: string(shown)},
 	}}
-	invocation, err := st.invocation(st.cfg.Model.Name(), p, req.Messages)
+	invocation, err := st.makeInvocation(st.cfg.Model.Name(), p, req.Messages)
 	if err != nil {
 		return nil, err
 	}
@@ -85,14 +86,15 @@ func (st *step) ask(ctx context.Context) (*schemas.RoleAnswer, error) {
 			Cite []int       `json:"cite"`
 		} `json:"sentences"`
 	}
-	if err := json.Unmarshal([]byte(fenced(said.Text)), &answer); err != nil {
+	if err := json.Unmarshal([]byte(stripFence(said.Text)), &answer); err != nil {
 		return nil, errors.New("read answer: it is not the JSON that was asked for")
 	}
-	invocation.AnswerSHA256, invocation.AnswerTokens = digest([]byte(said.Text)), st.cfg.Tokens(said.Text)
+	invocation.AnswerSHA256, invocation.AnswerTokens = hashBytes([]byte(said.Text)), st.cfg.Tokens(said.Text)
 	if said.AnswerTokens > 0 {
-		invocation.AnswerTokens, invocation.PromptTokens = said.AnswerTokens, said.PromptTokens
+		invocation.AnswerTokens = said.AnswerTokens
+		invocation.PromptTokens = said.PromptTokens
 	}
-	w := st.writer()
+	w := st.newAnswerWriter()
 	for _, s := range answer.Sentences {
 		var at []evidence
 		for _, n := range s.Cite {
@@ -101,14 +103,14 @@ func (st *step) ask(ctx context.Context) (*schemas.RoleAnswer, error) {
 			}
 		}
 		if text := strings.TrimSpace(s.Text); text != "" {
-			w.add(text, "", s.Step.String(), at)
+			w.addSentence(text, "", s.Step.String(), at)
 		}
 	}
-	return w.answer(invocation), nil
+	return w.finishAnswer(invocation), nil
 }
 
-// fenced takes the JSON out of a Markdown fence, which models like to put around it.
-func fenced(text string) string {
+// stripFence takes the JSON out of a Markdown fence, which models like to put around it.
+func stripFence(text string) string {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "```"); ok {
 		if _, after, ok := strings.Cut(rest, "\n"); ok {
@@ -119,8 +121,8 @@ func fenced(text string) string {
 	return text
 }
 
-// invocation names by hashes what is asked of which model.
-func (st *step) invocation(model string, params, payload any) (schemas.ModelInvocation, error) {
+// makeInvocation names by hashes what is asked of which model.
+func (st *step) makeInvocation(model string, params, payload any) (schemas.ModelInvocation, error) {
 	p, err := json.Marshal(params)
 	if err != nil {
 		return schemas.ModelInvocation{}, fmt.Errorf("encode parameters: %w", err)
@@ -129,8 +131,8 @@ func (st *step) invocation(model string, params, payload any) (schemas.ModelInvo
 	if err != nil {
 		return schemas.ModelInvocation{}, fmt.Errorf("encode payload: %w", err)
 	}
-	return schemas.ModelInvocation{Model: model, ModelSHA256: digest([]byte(model)), ParametersSHA256: digest(p),
-		PayloadSHA256: digest(raw), PromptTokens: st.cfg.Tokens(string(raw))}, nil
+	return schemas.ModelInvocation{Model: model, ModelSHA256: hashBytes([]byte(model)), ParametersSHA256: hashBytes(p),
+		PayloadSHA256: hashBytes(raw), PromptTokens: st.cfg.Tokens(string(raw))}, nil
 }
 
 // evidence is what a sentence cites: a snippet, or a span of it.
@@ -152,8 +154,8 @@ type writer struct {
 	out     schemas.RoleAnswer
 }
 
-func (st *step) writer() *writer {
-	w := &writer{shown: st.view.Fields(), pack: st.context, refs: contentRefs(st.context), places: places(st.context), numbers: map[string]int{}}
+func (st *step) newAnswerWriter() *writer {
+	w := &writer{shown: st.view.Fields(), pack: st.context, refs: contentRefs(st.context), places: findItemPlaces(st.context), numbers: map[string]int{}}
 	w.out = schemas.RoleAnswer{PackID: st.req.PackID, Sentences: []schemas.AnswerSentence{}}
 	return w
 }
@@ -163,8 +165,8 @@ func contentRefs(pack *schemas.ContextResult) map[string]string {
 	return ofItems(pack, func(it *schemas.ContextItem) string { return it.ContentRef })
 }
 
-// places says where the items of a pack stand, by path and line or by commit.
-func places(pack *schemas.ContextResult) map[string]string {
+// findItemPlaces says where the items of a pack stand, by path and line or by commit.
+func findItemPlaces(pack *schemas.ContextResult) map[string]string {
 	return ofItems(pack, func(it *schemas.ContextItem) string { return it.Where })
 }
 
@@ -182,8 +184,8 @@ func ofItems[T comparable](pack *schemas.ContextResult, read func(*schemas.Conte
 	return out
 }
 
-// add appends a sentence and its citations.
-func (w *writer) add(text, speaker, step string, at []evidence) {
+// addSentence appends a sentence and its citations.
+func (w *writer) addSentence(text, speaker, step string, at []evidence) {
 	s := schemas.AnswerSentence{Text: text, Speaker: speaker, Step: step, Citations: []schemas.Citation{}}
 	w.lines = w.lines || strings.Contains(text, "\n")
 	switch {
@@ -194,9 +196,9 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 		w.text.WriteByte(' ')
 	}
 	if speaker != "" {
-		w.text.WriteString(spoken(speaker))
+		w.text.WriteString(formatSpeaker(speaker))
 	}
-	w.text.WriteString(entry(text))
+	w.text.WriteString(formatEntry(text))
 	for i, e := range at {
 		snippet := w.shown.Snippets[e.snippet]
 		n := w.numbers[snippet.ItemID]
@@ -209,7 +211,7 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 			bytes = bytes[e.span.Start:e.span.End]
 		}
 		s.Citations = append(s.Citations, schemas.Citation{Number: n, ItemID: snippet.ItemID, ContentRef: w.refs[snippet.ItemID], Where: cmp.Or(e.where, w.places[snippet.ItemID]),
-			Span: e.span, SHA256: digest([]byte(bytes))})
+			Span: e.span, SHA256: hashBytes([]byte(bytes))})
 		if i == len(at)-1 || at[i+1].snippet != e.snippet {
 			w.text.WriteString(" [" + strconv.Itoa(n) + "]")
 		}
@@ -217,17 +219,20 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 	w.out.Sentences = append(w.out.Sentences, s)
 }
 
-// entry is a text of an answer as it stands in the whole.
-func entry(text string) string { return language.ListEntry(language.Unsigned(language.Shown(text))) }
+// formatEntry is a text of an answer as it stands in the whole.
+func formatEntry(text string) string {
+	return language.ListEntry(language.Unsigned(language.Shown(text)))
+}
 
-// spoken stands before what a speaker said.
-func spoken(speaker string) string {
+// formatSpeaker stands before what a speaker said.
+func formatSpeaker(speaker string) string {
 	return strings.Join(strings.Fields(language.ListEntry(speaker)), " ") + ": "
 }
 
-// answer returns what was written.
-func (w *writer) answer(invocation schemas.ModelInvocation) *schemas.RoleAnswer {
-	w.out.Text, w.out.Invocation = w.text.String(), invocation
+// finishAnswer returns what was written.
+func (w *writer) finishAnswer(invocation schemas.ModelInvocation) *schemas.RoleAnswer {
+	w.out.Text = w.text.String()
+	w.out.Invocation = invocation
 	answered := map[string]bool{}
 	for i := range w.out.Sentences {
 		answered[w.out.Sentences[i].Step] = true

@@ -18,41 +18,43 @@ const (
 	stageAnswer  = "answer"
 )
 
-// verify checks the context, or, when there is one, the answer.
-func (st *step) verify(ctx context.Context, reply *schemas.RoleReply) error {
-	if err := st.open(ctx); err != nil {
+// verifyStage checks the context, or, when there is one, the answer.
+func (st *step) verifyStage(ctx context.Context, reply *schemas.RoleReply) error {
+	if err := st.ensurePackOpen(ctx); err != nil {
 		return err
 	}
-	v, err := st.verification(ctx)
+	v, err := st.makeVerification(ctx)
 	if err != nil {
 		return err
 	}
-	reply.Verification, reply.Answer = v, st.req.Answer
+	reply.Verification = v
+	reply.Answer = st.req.Answer
 	return nil
 }
 
-func (st *step) verification(ctx context.Context) (*schemas.Verification, error) {
+func (st *step) makeVerification(ctx context.Context) (*schemas.Verification, error) {
 	v := &schemas.Verification{OK: true, Stage: stageContext, Withheld: slices.Clone(st.req.Withheld)}
-	records, err := st.records(ctx)
+	records, err := st.readRecords(ctx)
 	if err != nil {
 		return nil, err
 	}
-	labels, err := st.labels(ctx, records)
+	labels, err := st.checkLabels(ctx, records)
 	if err != nil {
 		return nil, err
 	}
-	tools, refused, err := st.tools(ctx, records)
+	tools, refused, err := st.checkTools(ctx, records)
 	if err != nil {
 		return nil, err
 	}
-	v.Checks = []schemas.Check{labels, tools, st.budget(), st.drops()}
+	v.Checks = []schemas.Check{labels, tools, st.checkBudget(), st.checkDrops()}
 	if st.req.Answer != nil {
 		v.Stage = stageAnswer
-		v.Checks = append(v.Checks, st.citations(), st.support(), st.personal(), st.toolsNamed(records, refused))
+		v.Checks = append(v.Checks, st.checkCitations(), st.checkSupport(), st.checkPersonalData(), st.toolsNamed(records, refused))
 	}
 	v.Withheld = append(v.Withheld, refused...)
 	slices.Sort(v.Withheld)
-	if v.Withheld = slices.Compact(v.Withheld); v.Withheld == nil {
+	v.Withheld = slices.Compact(v.Withheld)
+	if v.Withheld == nil {
 		v.Withheld = []string{}
 	}
 	for _, c := range v.Checks {
@@ -61,7 +63,7 @@ func (st *step) verification(ctx context.Context) (*schemas.Verification, error)
 	return v, nil
 }
 
-func check(name string, checked, failed int, detail string) schemas.Check {
+func makeCheck(name string, checked, failed int, detail string) schemas.Check {
 	c := schemas.Check{Name: name, OK: failed == 0, Checked: checked, Failed: failed}
 	if failed > 0 {
 		c.Detail = detail
@@ -69,8 +71,8 @@ func check(name string, checked, failed int, detail string) schemas.Check {
 	return c
 }
 
-// records returns the pack's items as they are stored now.
-func (st *step) records(ctx context.Context) ([]schemas.Record, error) {
+// readRecords returns the pack's items as they are stored now.
+func (st *step) readRecords(ctx context.Context) ([]schemas.Record, error) {
 	ids := make([]string, 0, len(st.context.Payload.Results))
 	for i := range st.context.Payload.Results {
 		ids = append(ids, st.context.Payload.Results[i].ID)
@@ -83,9 +85,9 @@ func (st *step) records(ctx context.Context) ([]schemas.Record, error) {
 	return records, nil
 }
 
-// labels asks policy again, now, about every item that is shown: it must be allowed, and
+// checkLabels asks policy again, now, about every item that is shown: it must be allowed, and
 // what it has to redact must have been redacted.
-func (st *step) labels(ctx context.Context, records []schemas.Record) (schemas.Check, error) {
+func (st *step) checkLabels(ctx context.Context, records []schemas.Record) (schemas.Check, error) {
 	hidden := map[string][]string{}
 	for _, section := range st.context.Payload.Pack.Sections {
 		for i := range section.Items {
@@ -103,14 +105,14 @@ func (st *step) labels(ctx context.Context, records []schemas.Record) (schemas.C
 	for i := range records {
 		resources[i] = policies.ResourceOf(&records[i])
 	}
-	verdicts, err := st.decide(ctx, "read", resources)
+	verdicts, err := st.askPolicy(ctx, "read", resources)
 	if err != nil {
 		return schemas.Check{}, err
 	}
 	for i, v := range verdicts {
 		st.policy.Allowed++
 		exposed := func(path string) bool { return !slices.Contains(hidden[records[i].ID], path) }
-		if !v.Allow || slices.ContainsFunc(v.Redact, exposed) || st.unmet(records[i].ID, v.Obligations) {
+		if !v.Allow || slices.ContainsFunc(v.Redact, exposed) || st.hasUnmetObligation(records[i].ID, v.Obligations) {
 			failed++
 			st.policy.Allowed--
 			st.policy.Denied++
@@ -118,29 +120,29 @@ func (st *step) labels(ctx context.Context, records []schemas.Record) (schemas.C
 			st.policy.Redacted++
 		}
 	}
-	return check("labels", len(st.context.Payload.Results), failed, "policy does not allow what is shown"), nil
+	return makeCheck("labels", len(st.context.Payload.Results), failed, "policy does not allow what is shown"), nil
 }
 
-// unmet reports whether the pack shows of an item what policy now obliges to mask.
-func (st *step) unmet(id string, o schemas.Obligations) bool {
+// hasUnmetObligation reports whether the pack shows of an item what policy now obliges to mask.
+func (st *step) hasUnmetObligation(id string, o schemas.Obligations) bool {
 	if o.PII == "" {
 		return false
 	}
-	return slices.ContainsFunc(st.detector.Find(st.texts()[id]), func(found pii.Span) bool {
+	return slices.ContainsFunc(st.detector.Find(st.collectTexts()[id]), func(found pii.Span) bool {
 		return len(o.Types) == 0 || slices.Contains(o.Types, string(found.Type))
 	})
 }
 
-// tools asks policy which of the shown tools may be used, by their safety tags. Others
+// checkTools asks policy which of the shown tools may be used, by their safety tags. Others
 // are kept from the model.
-func (st *step) tools(ctx context.Context, records []schemas.Record) (schemas.Check, []string, error) {
+func (st *step) checkTools(ctx context.Context, records []schemas.Record) (schemas.Check, []string, error) {
 	var resources []policies.Resource
 	for i := range records {
 		if records[i].Kind == schemas.KindTool {
 			resources = append(resources, policies.ToolOf(&records[i]))
 		}
 	}
-	verdicts, err := st.decide(ctx, policies.ActionUse, resources)
+	verdicts, err := st.askPolicy(ctx, policies.ActionUse, resources)
 	if err != nil {
 		return schemas.Check{}, nil, err
 	}
@@ -157,7 +159,7 @@ func (st *step) tools(ctx context.Context, records []schemas.Record) (schemas.Ch
 	return c, refused, nil
 }
 
-func (st *step) decide(ctx context.Context, action string, resources []policies.Resource) ([]policies.Verdict, error) {
+func (st *step) askPolicy(ctx context.Context, action string, resources []policies.Resource) ([]policies.Verdict, error) {
 	if len(resources) == 0 {
 		return nil, nil
 	}
@@ -169,21 +171,24 @@ func (st *step) decide(ctx context.Context, action string, resources []policies.
 	return d.Verdicts, nil
 }
 
-func (st *step) budget() schemas.Check {
-	pack, failed := &st.context.Payload.Pack, 0
+func (st *step) checkBudget() schemas.Check {
+	pack := &st.context.Payload.Pack
+	failed := 0
 	if pack.TokenActual > pack.TokenBudget {
 		failed = 1
 	}
-	return check("budget", 1, failed, fmt.Sprintf("%d tokens in a budget of %d", pack.TokenActual, pack.TokenBudget))
+	return makeCheck("budget", 1, failed, fmt.Sprintf("%d tokens in a budget of %d", pack.TokenActual, pack.TokenBudget))
 }
 
-// drops checks that nothing is shown and reported as left out, and that the savings add up.
-func (st *step) drops() schemas.Check {
+// checkDrops checks that nothing is shown and reported as left out, and that the savings add up.
+func (st *step) checkDrops() schemas.Check {
 	shown := map[string]bool{}
 	for i := range st.context.Payload.Results {
 		shown[st.context.Payload.Results[i].ID] = true
 	}
-	report, failed, tokens := &st.context.Payload.Drop, 0, 0
+	report := &st.context.Payload.Drop
+	failed := 0
+	tokens := 0
 	for i := range report.Drops {
 		if d := &report.Drops[i]; d.Span == nil && shown[d.ItemID] {
 			failed++
@@ -193,14 +198,16 @@ func (st *step) drops() schemas.Check {
 	if tokens != report.TokenSavings {
 		failed++
 	}
-	return check("drops", len(report.Drops), failed, "the drop report does not add up")
+	return makeCheck("drops", len(report.Drops), failed, "the drop report does not add up")
 }
 
-// citations checks that every sentence cites, and that each citation resolves: to an item
+// checkCitations checks that every sentence cites, and that each citation resolves: to an item
 // of the pack that was not withheld, at its place in the log, to bytes as they were shown.
-func (st *step) citations() schemas.Check {
-	refs, texts := contentRefs(st.context), st.texts()
-	checked, failed := 0, 0
+func (st *step) checkCitations() schemas.Check {
+	refs := contentRefs(st.context)
+	texts := st.collectTexts()
+	checked := 0
+	failed := 0
 	if st.req.Answer.PackID != st.req.PackID {
 		failed++
 	}
@@ -214,16 +221,16 @@ func (st *step) citations() schemas.Check {
 			checked++
 			c := &s.Citations[j]
 			bytes, ok := citedText(c, texts)
-			if !ok || c.ContentRef != refs[c.ItemID] || c.SHA256 != digest([]byte(bytes)) || slices.Contains(st.req.Withheld, c.ItemID) {
+			if !ok || c.ContentRef != refs[c.ItemID] || c.SHA256 != hashBytes([]byte(bytes)) || slices.Contains(st.req.Withheld, c.ItemID) {
 				failed++
 			}
 		}
 	}
-	return check("citations", checked, failed, "a sentence without a citation, or a citation that does not resolve")
+	return makeCheck("citations", checked, failed, "a sentence without a citation, or a citation that does not resolve")
 }
 
-// texts are what the pack shows of each item.
-func (st *step) texts() map[string]string {
+// collectTexts are what the pack shows of each item.
+func (st *step) collectTexts() map[string]string {
 	texts := make(map[string]string, len(st.context.Payload.Results))
 	for i := range st.context.Payload.Results {
 		texts[st.context.Payload.Results[i].ID] = st.context.Payload.Results[i].Text()
@@ -231,13 +238,15 @@ func (st *step) texts() map[string]string {
 	return texts
 }
 
-// speakers are who said each item that the pack names a speaker of: without the agent that wrote for them, and with it. Of an item
+// findSpeakers are who said each item that the pack names a speaker of: without the agent that wrote for them, and with it. Of an item
 // without one they are who wrote it.
-func (st *step) speakers() map[string][]string {
+func (st *step) findSpeakers() map[string][]string {
 	speakers := map[string][]string{}
 	for i := range st.context.Payload.Results {
 		r := &st.context.Payload.Results[i]
-		by, author, text := language.Unsigned(r.Metadata.Speaker), r.Metadata.Author, st.context.Payload.Text
+		by := language.Unsigned(r.Metadata.Speaker)
+		author := r.Metadata.Author
+		text := st.context.Payload.Text
 		written := schemas.WrittenBy(by, author)
 		switch {
 		case by != "" && (strings.Contains(text, "] "+by+": ") || strings.Contains(text, "] "+written+": ")):
@@ -260,11 +269,13 @@ func citedText(c *schemas.Citation, texts map[string]string) (string, bool) {
 	return text[c.Span.Start:c.Span.End], true
 }
 
-// support checks that each sentence says what it cites: word for word, or, in words of a
+// checkSupport checks that each sentence says what it cites: word for word, or, in words of a
 // model's own, with no number, date or name, and not too many words, that are not there.
 // The text of the answer must be its sentences, each as an entry, and their marks, and nothing else.
-func (st *step) support() schemas.Check {
-	texts, speakers, failed := st.texts(), st.speakers(), 0
+func (st *step) checkSupport() schemas.Check {
+	texts := st.collectTexts()
+	speakers := st.findSpeakers()
+	failed := 0
 	rest := st.req.Answer.Text
 	for i := range st.req.Answer.Sentences {
 		s := &st.req.Answer.Sentences[i]
@@ -272,13 +283,14 @@ func (st *step) support() schemas.Check {
 		said := s.Speaker == ""
 		for j := range s.Citations {
 			if text, ok := citedText(&s.Citations[j], texts); ok {
-				sources, said = append(sources, text), said || slices.Contains(speakers[s.Citations[j].ItemID], s.Speaker)
+				sources = append(sources, text)
+				said = said || slices.Contains(speakers[s.Citations[j].ItemID], s.Speaker)
 			}
 		}
-		if !said || !supported(s, sources, st.req.Task, st.context.Payload.Text) {
+		if !said || !isSupported(s, sources, st.req.Task, st.context.Payload.Text) {
 			failed++
 		}
-		text := entry(s.Text)
+		text := formatEntry(s.Text)
 		at := strings.Index(rest, text)
 		if at < 0 || !onlyMarks(rest[:at], s.Speaker) {
 			failed++
@@ -289,11 +301,11 @@ func (st *step) support() schemas.Check {
 	if !onlyMarks(rest, "") {
 		failed++
 	}
-	return check("support", len(st.req.Answer.Sentences), failed, "a sentence says what its citations do not")
+	return makeCheck("support", len(st.req.Answer.Sentences), failed, "a sentence says what its citations do not")
 }
 
-// personal checks that the answer holds nothing personal that the context does not show.
-func (st *step) personal() schemas.Check {
+// checkPersonalData checks that the answer holds nothing personal that the context does not show.
+func (st *step) checkPersonalData() schemas.Check {
 	failed := 0
 	found := st.detector.Find(st.req.Answer.Text)
 	folded := func(text string) string { return strings.Join(strings.Fields(text), " ") }
@@ -303,37 +315,38 @@ func (st *step) personal() schemas.Check {
 			failed++
 		}
 	}
-	return check("redactions", len(found), failed, "something personal that the context does not show")
+	return makeCheck("redactions", len(found), failed, "something personal that the context does not show")
 }
 
 // toolsNamed checks that the answer neither cites nor names a tool that may not be used. A name that a cited text has is a word of
 // that text.
 func (st *step) toolsNamed(records []schemas.Record, refused []string) schemas.Check {
-	used, failed := cited(st.req.Answer), 0
+	used := listCitedItems(st.req.Answer)
+	failed := 0
 	for i := range records {
 		if !slices.Contains(refused, records[i].ID) {
 			continue
 		}
 		tool, err := records[i].Tool()
-		if slices.Contains(used, records[i].ID) || err == nil && tool.Name != "" && st.names(tool.Name) {
+		if slices.Contains(used, records[i].ID) || err == nil && tool.Name != "" && st.hasUncitedWord(tool.Name) {
 			failed++
 		}
 	}
-	return check("tools_named", len(refused), failed, "a tool that policy does not let be used")
+	return makeCheck("tools_named", len(refused), failed, "a tool that policy does not let be used")
 }
 
-// names reports whether the answer has a word that no text has which is cited for it.
-func (st *step) names(word string) bool {
+// hasUncitedWord reports whether the answer has a word that no text has which is cited for it.
+func (st *step) hasUncitedWord(word string) bool {
 	rest := st.req.Answer.Text
 	if !strings.Contains(rest, word) {
 		return false
 	}
-	texts := st.texts()
+	texts := st.collectTexts()
 	for i := range st.req.Answer.Sentences {
 		s := &st.req.Answer.Sentences[i]
 		for j := range s.Citations {
 			if text, ok := citedText(&s.Citations[j], texts); ok && strings.Contains(text, word) {
-				rest = strings.Replace(rest, entry(s.Text), "", 1)
+				rest = strings.Replace(rest, formatEntry(s.Text), "", 1)
 				break
 			}
 		}

@@ -81,8 +81,8 @@ func newWatch(log Log) (*anomalyMonitor, error) {
 	return &anomalyMonitor{log: log, tenants: tenants}, err
 }
 
-// sync folds what the tenant's log has gained.
-func (w *anomalyMonitor) sync(ctx context.Context, s scope.Scope) (*tenantStats, error) {
+// foldNewEntries folds what the tenant's log has gained.
+func (w *anomalyMonitor) foldNewEntries(ctx context.Context, s scope.Scope) (*tenantStats, error) {
 	t, ok := w.tenants.Get(s.Tenant())
 	if !ok {
 		t = &tenantStats{streams: map[string]*stream{}, packs: map[string]*packTrace{}}
@@ -109,20 +109,20 @@ func (w *anomalyMonitor) sync(ctx context.Context, s scope.Scope) (*tenantStats,
 			return t, nil
 		}
 		for i := range entries {
-			t.observe(&entries[i])
+			t.observeEntry(&entries[i])
 			t.position = entries[i].Position
 		}
 	}
 }
 
-// observe folds one entry. Data that cannot be read says nothing.
-func (t *tenantStats) observe(e *eventlog.Entry) {
+// observeEntry folds one entry. Data that cannot be read says nothing.
+func (t *tenantStats) observeEntry(e *eventlog.Entry) {
 	if e.Erased {
 		return
 	}
 	switch e.Type {
 	case schemas.TypeMemoryRecorded:
-		t.wrote(e)
+		t.noteWrite(e)
 	case schemas.TypeContextPacked:
 		var p schemas.ContextPack
 		if json.Unmarshal(e.Data, &p) == nil {
@@ -134,18 +134,18 @@ func (t *tenantStats) observe(e *eventlog.Entry) {
 		if json.Unmarshal(e.Data, &d) == nil && t.packs[d.PackID] != nil {
 			p := t.packs[d.PackID]
 			delete(t.packs, d.PackID)
-			p.count(&d)
-			t.keep(p, e.Position)
+			p.countDrops(&d)
+			t.keepTrace(p, e.Position)
 		}
 	case schemas.TypeRequestRefused:
 		var r schemas.Refusal
 		if json.Unmarshal(e.Data, &r) == nil && r.Code == schemas.CodePolicyDenied {
-			t.denied("principal:"+r.Principal, refusal{at: e.RecordedAt}, e.Position)
+			t.noteRefusal("principal:"+r.Principal, refusal{at: e.RecordedAt}, e.Position)
 		}
 	}
 }
 
-func (t *tenantStats) wrote(e *eventlog.Entry) {
+func (t *tenantStats) noteWrite(e *eventlog.Entry) {
 	second := e.RecordedAt.Truncate(time.Second)
 	if n := len(t.writes); n > 0 && t.writes[n-1].agent == e.Agent && t.writes[n-1].at.Equal(second) {
 		t.writes[n-1].n++
@@ -167,7 +167,8 @@ func traceOf(p *schemas.ContextPack, at time.Time) packTrace {
 			scores = append(scores, section.Items[i].Score)
 		}
 	}
-	out.items, out.candidates = len(scores), len(scores)
+	out.items = len(scores)
+	out.candidates = len(scores)
 	slices.Sort(scores)
 	best := scores[max(0, len(scores)-3):]
 	for _, s := range best {
@@ -176,7 +177,7 @@ func traceOf(p *schemas.ContextPack, at time.Time) packTrace {
 	return out
 }
 
-func (p *packTrace) count(d *schemas.DropReport) {
+func (p *packTrace) countDrops(d *schemas.DropReport) {
 	for i := range d.Drops {
 		if d.Drops[i].Reason == schemas.DropPolicy {
 			p.denied++ // a share that counted it would tell of it
@@ -192,37 +193,39 @@ func (p *packTrace) count(d *schemas.DropReport) {
 	}
 }
 
-func (t *tenantStats) keep(p *packTrace, position int64) {
+func (t *tenantStats) keepTrace(p *packTrace, position int64) {
 	names := []string{"principal:" + p.principal}
 	if p.session != "" {
 		names = append(names, "session:"+p.session)
 	}
 	for _, name := range names {
-		st := t.stream(name, position)
+		st := t.obtainStream(name, position)
 		st.packs = append(st.packs, *p)
 		if n := len(st.packs); n > keptPacks {
 			st.packs = slices.Delete(st.packs, 0, n-keptPacks)
 		}
 	}
 	if p.items == 0 && p.denied > 0 {
-		t.denied("principal:"+p.principal, refusal{at: p.at, silent: true}, position)
+		t.noteRefusal("principal:"+p.principal, refusal{at: p.at, silent: true}, position)
 	}
 }
 
-func (t *tenantStats) denied(name string, one refusal, position int64) {
-	st := t.stream(name, position)
+func (t *tenantStats) noteRefusal(name string, one refusal, position int64) {
+	st := t.obtainStream(name, position)
 	st.denials = append(st.denials, one)
 	st.denials = slices.DeleteFunc(st.denials, func(d refusal) bool { return d.at.Before(one.at.Add(-denyWindow)) })
 }
 
-func (t *tenantStats) stream(name string, position int64) *stream {
+func (t *tenantStats) obtainStream(name string, position int64) *stream {
 	st := t.streams[name]
 	if st == nil {
 		if len(t.streams) >= keptStreams {
-			oldest, least := "", int64(0)
+			oldest := ""
+			least := int64(0)
 			for n, s := range t.streams {
 				if oldest == "" || s.at < least {
-					oldest, least = n, s.at
+					oldest = n
+					least = s.at
 				}
 			}
 			delete(t.streams, oldest)

@@ -61,13 +61,14 @@ func Rules() []Rule {
 		return Condition{Kind: Grew, Metric: m, Limit: limit, Over: over}
 	}
 	only := func(c Condition, label, value string) Condition {
-		c.Label, c.Value = label, value
+		c.Label = label
+		c.Value = value
 		return c
 	}
 	rules := []Rule{
 		{"Down", Page, Condition{}, `up{job="satchel"} == 0`, 2 * time.Minute, "A Satchel process does not answer."},
 		{"NotReady", Page, Condition{Kind: Below, Metric: schemas.MetricReady, Limit: 1}, "", 2 * time.Minute, "A process is not ready; /readyz says why."},
-		{"Refusing", Ticket, Condition{}, share(schemas.MetricRequests, `outcome="refused"`, "5m") + " > 0.01", 5 * time.Minute, "More than 1 % of the requests are refused with 429."},
+		{"Refusing", Ticket, Condition{}, formatShare(schemas.MetricRequests, `outcome="refused"`, "5m") + " > 0.01", 5 * time.Minute, "More than 1 % of the requests are refused with 429."},
 		{"InboxStuck", Page, above(schemas.MetricInboxOldest, 60), "", time.Minute, "Events wait for longer than a minute to be logged."},
 		{"IndexBehind", Ticket, above(schemas.MetricIndexLagSeconds, 60), "", time.Minute, "An index is more than a minute behind the log."},
 		{"LedgerBehind", Ticket, above(schemas.MetricLedgerLagSeconds, 60), "", time.Minute, "The stream LEDGER is more than a minute behind the log."},
@@ -90,7 +91,7 @@ func Rules() []Rule {
 		{"ExceptionUsed", Ticket, grew(schemas.MetricExceptionUses, 0, 15*time.Minute), "", 0, "A governed exception was used."},
 		{"TokenCreep", Ticket, Condition{}, tokenCreep(), time.Hour, "Packs have 25 % more tokens than a day before."},
 		{"AuthFailures", Ticket, Condition{}, fmt.Sprintf("sum by (instance) (rate(%s[5m])) > 1", schemas.MetricGatewayAuthFailures), 5 * time.Minute, "More than one request a second comes to satchel gateway without a token that holds."},
-		{"CitationDrop", Ticket, Condition{}, share(schemas.MetricCitations, `outcome="fails"`, "1h") + " > 0.05 and " + increase(schemas.MetricCitations, "1h") + " > 20", 0, "More than 5 % of the citations do not hold."},
+		{"CitationDrop", Ticket, Condition{}, formatShare(schemas.MetricCitations, `outcome="fails"`, "1h") + " > 0.05 and " + formatIncrease(schemas.MetricCitations, "1h") + " > 20", 0, "More than 5 % of the citations do not hold."},
 	}
 	for _, stage := range []struct {
 		name   string
@@ -104,12 +105,12 @@ func Rules() []Rule {
 	return rules
 }
 
-// share is the part of a family that matches, by instance, in PromQL.
-func share(m schemas.Metric, match, over string) string {
-	return fmt.Sprintf("sum by (instance) (increase(%s{%s}[%s])) / %s", m, match, over, increase(m, over))
+// formatShare is the part of a family that matches, by instance, in PromQL.
+func formatShare(m schemas.Metric, match, over string) string {
+	return fmt.Sprintf("sum by (instance) (increase(%s{%s}[%s])) / %s", m, match, over, formatIncrease(m, over))
 }
 
-func increase(m schemas.Metric, over string) string {
+func formatIncrease(m schemas.Metric, over string) string {
 	return fmt.Sprintf("sum by (instance) (increase(%s[%s]))", m, over)
 }
 

@@ -84,10 +84,10 @@ func (m *Monitor) Look(now time.Time) error {
 	for _, family := range all {
 		f[family.GetName()] = family.Metric
 	}
-	m.last = reading{at: now, grown: make([]float64, len(m.rules)), counts: f.counts()}
+	m.last = reading{at: now, grown: make([]float64, len(m.rules)), counts: f.collectCounts()}
 	for i := range m.rules {
 		if c := &m.rules[i].When; c.Kind == Grew {
-			m.last.grown[i] = f.sum(c.Metric, c.Label, c.Value)
+			m.last.grown[i] = f.sumSeries(c.Metric, c.Label, c.Value)
 		}
 	}
 	if len(m.kept) == 0 || now.Sub(m.kept[len(m.kept)-1].at) >= Every {
@@ -97,7 +97,8 @@ func (m *Monitor) Look(now time.Time) error {
 	for i := range m.rules {
 		st := &m.states[i]
 		var holds bool
-		if st.value, holds = m.evaluate(f, i); !holds {
+		st.value, holds = m.evaluateRule(f, i)
+		if !holds {
 			st.since = time.Time{}
 		} else if st.since.IsZero() {
 			st.since = now
@@ -106,15 +107,15 @@ func (m *Monitor) Look(now time.Time) error {
 	return nil
 }
 
-// evaluate returns what a rule compares, and whether its condition holds, at the newest reading.
-func (m *Monitor) evaluate(f families, i int) (value float64, holds bool) {
+// evaluateRule returns what a rule compares, and whether its condition holds, at the newest reading.
+func (m *Monitor) evaluateRule(f families, i int) (value float64, holds bool) {
 	c := &m.rules[i].When
 	switch c.Kind {
 	case Above:
-		value = f.extreme(c, func(a, b float64) bool { return a > b })
+		value = f.findExtreme(c, func(a, b float64) bool { return a > b })
 		return value, value > c.Limit
 	case Below:
-		value = f.extreme(c, func(a, b float64) bool { return a < b })
+		value = f.findExtreme(c, func(a, b float64) bool { return a < b })
 		return value, value < c.Limit
 	case Grew:
 		before := m.kept[0]
@@ -126,7 +127,7 @@ func (m *Monitor) evaluate(f families, i int) (value float64, holds bool) {
 		value = m.last.grown[i] - before.grown[i]
 		return value, value > c.Limit
 	case Older:
-		at := f.extreme(c, func(a, b float64) bool { return a > b })
+		at := f.findExtreme(c, func(a, b float64) bool { return a > b })
 		if at == 0 {
 			at = float64(m.started.Unix())
 		}
@@ -160,7 +161,8 @@ func (m *Monitor) Alerts() []Alert {
 	defer m.mu.Unlock()
 	list := make([]Alert, len(m.rules))
 	for i := range m.rules {
-		r, st := &m.rules[i], &m.states[i]
+		r := &m.rules[i]
+		st := &m.states[i]
 		list[i] = Alert{Name: Prefix + r.Name, State: OK, Severity: r.Severity, Value: st.value, Limit: r.When.Limit, Since: st.since, Summary: r.Summary}
 		switch {
 		case st.since.IsZero():
@@ -176,8 +178,8 @@ func (m *Monitor) Alerts() []Alert {
 // families are the metrics at a time, by name.
 type families map[string][]*dto.Metric
 
-// of lists the series of a metric whose label has the value, all when label is "".
-func (f families) of(m schemas.Metric, label, value string) []*dto.Metric {
+// listSeries lists the series of a metric whose label has the value, all when label is "".
+func (f families) listSeries(m schemas.Metric, label, value string) []*dto.Metric {
 	list := f[m.String()]
 	if label == "" {
 		return list
@@ -196,16 +198,16 @@ func labelOf(m *dto.Metric, label string) string {
 
 func valueOf(m *dto.Metric) float64 { return m.GetCounter().GetValue() + m.GetGauge().GetValue() }
 
-func (f families) sum(m schemas.Metric, label, value string) (total float64) {
-	for _, one := range f.of(m, label, value) {
+func (f families) sumSeries(m schemas.Metric, label, value string) (total float64) {
+	for _, one := range f.listSeries(m, label, value) {
 		total += valueOf(one)
 	}
 	return total
 }
 
-// extreme returns the value that is before all others.
-func (f families) extreme(c *Condition, before func(a, b float64) bool) (out float64) {
-	for i, one := range f.of(c.Metric, c.Label, c.Value) {
+// findExtreme returns the value that is before all others.
+func (f families) findExtreme(c *Condition, before func(a, b float64) bool) (out float64) {
+	for i, one := range f.listSeries(c.Metric, c.Label, c.Value) {
 		if v := valueOf(one); i == 0 || before(v, out) {
 			out = v
 		}

@@ -30,13 +30,14 @@ func (m *Monitor) Objectives() map[string]Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	first := m.kept[0].counts
-	c := m.last.counts.minus(&first)
+	c := m.last.counts.subtractCounts(&first)
 	window := Duration(m.last.at.Sub(m.kept[0].at))
 	atLeast := func(good, all, target float64, meaning string) Status {
 		s := Status{Target: &target, Window: window, OK: true, Meaning: meaning}
 		if all > 0 {
 			value := good / all
-			s.Value, s.OK = &value, value >= target
+			s.Value = &value
+			s.OK = value >= target
 		}
 		return s
 	}
@@ -45,34 +46,40 @@ func (m *Monitor) Objectives() map[string]Status {
 		"citations":   atLeast(c.citations-c.unresolved, c.citations, citationsTarget, "citations that lead to what they name"),
 	}
 	for _, o := range Objectives() {
-		good, all := c.answered, c.answered+c.failed
+		good := c.answered
+		all := c.answered + c.failed
 		switch o.Name {
 		case "latency":
-			good, all = c.requests.within(FastBound), c.requests.all()
+			good = c.requests.countWithin(FastBound)
+			all = c.requests.countAll()
 		case "latency_tail":
-			good, all = c.requests.within(SlowBound), c.requests.all()
+			good = c.requests.countWithin(SlowBound)
+			all = c.requests.countAll()
 		case "freshness":
-			good, all = c.indexed.within(FreshBound), c.indexed.all()
+			good = c.indexed.countWithin(FreshBound)
+			all = c.indexed.countAll()
 		}
 		out[o.Name] = atLeast(good, all, o.Target, o.Summary)
 	}
-	over, none := c.over, 0.0
+	over := c.over
+	none := 0.0
 	out["budget"] = Status{Value: &over, Target: &none, Window: window, OK: over == 0, Meaning: "packs over their token budget"}
-	out["p95_seconds"] = slowdown(c.requests, first.requests, window)
+	out["p95_seconds"] = measureSlowdown(c.requests, first.requests, window)
 	return out
 }
 
-// slowdown compares the slowest twentieth of the context requests with what it was before.
-func slowdown(now, before buckets, window string) Status {
+// measureSlowdown compares the slowest twentieth of the context requests with what it was before.
+func measureSlowdown(now, before buckets, window string) Status {
 	s := Status{Window: window, OK: true, Meaning: "time within which 95 % of the context requests are answered, against that before the window"}
-	if now.all() > 0 {
-		value := now.quantile(0.95)
+	if now.countAll() > 0 {
+		value := now.estimateQuantile(0.95)
 		s.Value = &value
 	}
-	if before.all() >= leastBaseline {
-		baseline := before.quantile(0.95)
+	if before.countAll() >= leastBaseline {
+		baseline := before.estimateQuantile(0.95)
 		target := slowdownTarget * baseline
-		s.Baseline, s.Target = &baseline, &target
+		s.Baseline = &baseline
+		s.Target = &target
 	}
 	if s.Value != nil && s.Target != nil {
 		s.OK = *s.Value <= *s.Target
@@ -80,7 +87,7 @@ func slowdown(now, before buckets, window string) Status {
 	return s
 }
 
-func (f families) counts() (c counts) {
+func (f families) collectCounts() (c counts) {
 	for _, one := range f[schemas.MetricRequests.String()] {
 		if !slices.Contains(Endpoints(), labelOf(one, "endpoint")) {
 			continue
@@ -92,23 +99,23 @@ func (f families) counts() (c counts) {
 			c.failed += valueOf(one)
 		}
 	}
-	c.requests = f.buckets(schemas.MetricRequestDuration, "endpoint", "request")
-	c.indexed = f.buckets(schemas.MetricPublishToIndexed, "", "")
-	for _, one := range f.of(schemas.MetricVerifierChecks, "check", "support") {
+	c.requests = f.collectBuckets(schemas.MetricRequestDuration, "endpoint", "request")
+	c.indexed = f.collectBuckets(schemas.MetricPublishToIndexed, "", "")
+	for _, one := range f.listSeries(schemas.MetricVerifierChecks, "check", "support") {
 		c.said += valueOf(one)
 		if labelOf(one, "outcome") == "holds" {
 			c.supported += valueOf(one)
 		}
 	}
-	c.citations, c.unresolved = f.sum(schemas.MetricCitations, "", ""), f.sum(schemas.MetricCitations, "outcome", "fails")
-	c.over = f.sum(schemas.MetricPackOverBudget, "", "")
+	c.citations, c.unresolved = f.sumSeries(schemas.MetricCitations, "", ""), f.sumSeries(schemas.MetricCitations, "outcome", "fails")
+	c.over = f.sumSeries(schemas.MetricPackOverBudget, "", "")
 	return c
 }
 
-func (c counts) minus(before *counts) counts {
+func (c counts) subtractCounts(before *counts) counts {
 	return counts{
 		answered: c.answered - before.answered, failed: c.failed - before.failed,
-		requests: c.requests.minus(before.requests), indexed: c.indexed.minus(before.indexed),
+		requests: c.requests.subtractBuckets(before.requests), indexed: c.indexed.subtractBuckets(before.indexed),
 		supported: c.supported - before.supported, said: c.said - before.said,
 		citations: c.citations - before.citations, unresolved: c.unresolved - before.unresolved, over: c.over - before.over,
 	}
@@ -119,8 +126,8 @@ type buckets []bucket
 
 type bucket struct{ bound, count float64 }
 
-func (f families) buckets(m schemas.Metric, label, value string) (out buckets) {
-	for _, one := range f.of(m, label, value) {
+func (f families) collectBuckets(m schemas.Metric, label, value string) (out buckets) {
+	for _, one := range f.listSeries(m, label, value) {
 		for _, b := range one.GetHistogram().GetBucket() {
 			out = append(out, bucket{b.GetUpperBound(), float64(b.GetCumulativeCount())})
 		}
@@ -129,7 +136,7 @@ func (f families) buckets(m schemas.Metric, label, value string) (out buckets) {
 	return out
 }
 
-func (b buckets) minus(before buckets) buckets {
+func (b buckets) subtractBuckets(before buckets) buckets {
 	out := slices.Clone(b)
 	for i := range before {
 		if i < len(out) {
@@ -139,15 +146,15 @@ func (b buckets) minus(before buckets) buckets {
 	return out
 }
 
-func (b buckets) all() float64 {
+func (b buckets) countAll() float64 {
 	if len(b) == 0 {
 		return 0
 	}
 	return b[len(b)-1].count
 }
 
-// within returns how many are at most bound, which is a bound of the histogram.
-func (b buckets) within(bound float64) float64 {
+// countWithin returns how many are at most bound, which is a bound of the histogram.
+func (b buckets) countWithin(bound float64) float64 {
 	for _, one := range b {
 		if one.bound == bound {
 			return one.count
@@ -156,15 +163,18 @@ func (b buckets) within(bound float64) float64 {
 	return 0
 }
 
-// quantile interpolates within a bucket, as histogram_quantile does. What is over the last bound
+// estimateQuantile interpolates within a bucket, as histogram_quantile does. What is over the last bound
 // counts as that bound.
-func (b buckets) quantile(q float64) float64 {
-	need, below, from := q*b.all(), 0.0, 0.0
+func (b buckets) estimateQuantile(q float64) float64 {
+	need := q * b.countAll()
+	below := 0.0
+	from := 0.0
 	for _, one := range b[:max(0, len(b)-1)] {
 		if one.count >= need && one.count > below {
 			return from + (one.bound-from)*(need-below)/(one.count-below)
 		}
-		below, from = one.count, one.bound
+		below = one.count
+		from = one.bound
 	}
 	return from
 }

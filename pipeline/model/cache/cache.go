@@ -111,7 +111,7 @@ func Open(ctx context.Context, cfg Config) (*Cache, error) {
 			return nil, fmt.Errorf("open embedding cache: %w", err)
 		}
 		if cfg.TTL > 0 && !cfg.ReadOnly {
-			if err := c.file.expire(ctx, cfg.Clock().Add(-cfg.TTL)); err != nil {
+			if err := c.file.expireEntries(ctx, cfg.Clock().Add(-cfg.TTL)); err != nil {
 				c.report(err)
 			}
 		}
@@ -124,7 +124,7 @@ func (c *Cache) Close() error {
 	if c.file == nil {
 		return nil
 	}
-	return c.file.close()
+	return c.file.closeFile()
 }
 
 // Model is that of the embedder inside.
@@ -142,14 +142,15 @@ func (c *Cache) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 	}
 	c.epoch.RLock()
 	scrubs := c.scrubs
-	found := c.look(ctx, keys)
+	found := c.lookUpVectors(ctx, keys)
 	c.epoch.RUnlock()
 	var missing []string
 	var missed []key
 	for i, k := range keys {
 		if _, ok := found[k]; !ok {
 			found[k] = nil // to be asked for once
-			missing, missed = append(missing, texts[i]), append(missed, k)
+			missing = append(missing, texts[i])
+			missed = append(missed, k)
 		}
 	}
 	c.misses.Add(int64(len(missing)))
@@ -162,23 +163,24 @@ func (c *Cache) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 		for i, k := range missed {
 			found[k] = vectors[i]
 		}
-		c.keep(ctx, scrubs, missed, vectors)
+		c.keepVectors(ctx, scrubs, missed, vectors)
 	}
 	out := make([][]float32, len(texts))
 	numbers := make([]float32, len(texts)*c.model.Dimensions)
 	for i, k := range keys {
-		out[i], numbers = numbers[:c.model.Dimensions:c.model.Dimensions], numbers[c.model.Dimensions:]
+		out[i] = numbers[:c.model.Dimensions:c.model.Dimensions]
+		numbers = numbers[c.model.Dimensions:]
 		copy(out[i], found[k])
 	}
 	return out, nil
 }
 
-// look returns what is in memory or in the file, and young enough.
-func (c *Cache) look(ctx context.Context, keys []key) map[key][]float32 {
+// lookUpVectors returns what is in memory or in the file, and young enough.
+func (c *Cache) lookUpVectors(ctx context.Context, keys []key) map[key][]float32 {
 	found := make(map[key][]float32, len(keys))
 	var rest []key
 	for _, k := range keys {
-		if e, ok := c.recent.Get(k); ok && c.fresh(e.made) {
+		if e, ok := c.recent.Get(k); ok && c.isStillFresh(e.made) {
 			found[k] = e.vector
 		} else {
 			rest = append(rest, k)
@@ -187,12 +189,12 @@ func (c *Cache) look(ctx context.Context, keys []key) map[key][]float32 {
 	if c.file == nil || len(rest) == 0 {
 		return found
 	}
-	entries, err := c.file.read(ctx, rest, c.now())
+	entries, err := c.file.readEntries(ctx, rest, c.now())
 	if err != nil && ctx.Err() == nil {
 		c.report(err)
 	}
 	for k, e := range entries {
-		if c.fresh(e.made) {
+		if c.isStillFresh(e.made) {
 			found[k] = e.vector
 			c.recent.Add(k, e)
 		}
@@ -200,10 +202,10 @@ func (c *Cache) look(ctx context.Context, keys []key) map[key][]float32 {
 	return found
 }
 
-func (c *Cache) fresh(made time.Time) bool { return c.ttl < 0 || c.now().Sub(made) < c.ttl }
+func (c *Cache) isStillFresh(made time.Time) bool { return c.ttl < 0 || c.now().Sub(made) < c.ttl }
 
-// keep remembers what the embedder made, unless a Scrub has begun since it was asked.
-func (c *Cache) keep(ctx context.Context, scrubs int, keys []key, vectors [][]float32) {
+// keepVectors remembers what the embedder made, unless a Scrub has begun since it was asked.
+func (c *Cache) keepVectors(ctx context.Context, scrubs int, keys []key, vectors [][]float32) {
 	c.epoch.RLock()
 	defer c.epoch.RUnlock()
 	if c.scrubs != scrubs {
@@ -220,7 +222,7 @@ func (c *Cache) keep(ctx context.Context, scrubs int, keys []key, vectors [][]fl
 		return
 	}
 	// What was paid for is kept, even if the caller has gone.
-	if err := c.file.write(context.WithoutCancel(ctx), entries); err != nil {
+	if err := c.file.writeEntries(context.WithoutCancel(ctx), entries); err != nil {
 		c.report(err)
 	}
 }
@@ -234,7 +236,7 @@ func (c *Cache) Scrub(ctx context.Context) error {
 	if c.file == nil {
 		return nil
 	}
-	return c.file.scrub(ctx)
+	return c.file.scrubFile(ctx)
 }
 
 // Stats are counts since Open, and what is kept now.
@@ -253,7 +255,7 @@ func (c *Cache) Stats() Stats {
 		s.HitRate = float64(s.Hits) / float64(all)
 	}
 	if c.file != nil {
-		s.Entries, s.Bytes = c.file.size()
+		s.Entries, s.Bytes = c.file.measureSize()
 	}
 	return s
 }

@@ -92,7 +92,7 @@ func tryFile(ctx context.Context, path string, model model.EmbeddingModel, limit
 		err = db.QueryRowContext(ctx, "SELECT num FROM models WHERE name = ?", model.String()).Scan(&f.model)
 	}
 	if err == nil {
-		err = f.count(ctx)
+		err = f.countEntries(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -100,20 +100,20 @@ func tryFile(ctx context.Context, path string, model model.EmbeddingModel, limit
 	return f, nil
 }
 
-func (f *file) count(ctx context.Context) error {
+func (f *file) countEntries(ctx context.Context) error {
 	return f.db.QueryRowContext(ctx, "SELECT count(*), ifnull(sum(length(vector)), 0) + count(*) * ? FROM vectors", rowBytes).Scan(&f.entries, &f.bytes)
 }
 
-func (f *file) close() error { return f.db.Close() }
+func (f *file) closeFile() error { return f.db.Close() }
 
-func (f *file) size() (entries, bytes int64) {
+func (f *file) measureSize() (entries, bytes int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.entries, f.bytes
 }
 
-// read returns what is there of keys and notes, unless it is read only, that it was used.
-func (f *file) read(ctx context.Context, keys []key, now time.Time) (map[key]entry, error) {
+// readEntries returns what is there of keys and notes, unless it is read only, that it was used.
+func (f *file) readEntries(ctx context.Context, keys []key, now time.Time) (map[key]entry, error) {
 	found := make(map[key]entry, len(keys))
 	var stale []any
 	for len(keys) > 0 {
@@ -148,11 +148,11 @@ func (f *file) read(ctx context.Context, keys []key, now time.Time) (map[key]ent
 	if f.readOnly {
 		return found, nil
 	}
-	return found, f.touch(ctx, stale, now)
+	return found, f.renewLastUse(ctx, stale, now)
 }
 
-// touch renews the time of last use of rows.
-func (f *file) touch(ctx context.Context, ids []any, now time.Time) error {
+// renewLastUse renews the time of last use of rows.
+func (f *file) renewLastUse(ctx context.Context, ids []any, now time.Time) error {
 	for len(ids) > 0 {
 		n := min(len(ids), readAtOnce)
 		f.mu.Lock()
@@ -166,8 +166,8 @@ func (f *file) touch(ctx context.Context, ids []any, now time.Time) error {
 	return nil
 }
 
-// write adds entries and makes room for them.
-func (f *file) write(ctx context.Context, entries map[key]entry) error {
+// writeEntries adds entries and makes room for them.
+func (f *file) writeEntries(ctx context.Context, entries map[key]entry) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	tx, err := f.db.BeginTx(ctx, nil)
@@ -189,16 +189,17 @@ func (f *file) write(ctx context.Context, entries map[key]entry) error {
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("write embedding cache: %w", err)
 	}
-	f.entries, f.bytes = f.entries+added, f.bytes+added*int64(4*f.dimensions+rowBytes)
+	f.entries = f.entries + added
+	f.bytes = f.bytes + added*int64(4*f.dimensions+rowBytes)
 	if f.bytes <= f.limit {
 		return nil
 	}
-	return f.shrink(ctx)
+	return f.shrinkFile(ctx)
 }
 
-// shrink removes what was used longest ago until a tenth of the limit is free.
-func (f *file) shrink(ctx context.Context) error {
-	if err := f.count(ctx); err != nil { // replaced rows were counted twice
+// shrinkFile removes what was used longest ago until a tenth of the limit is free.
+func (f *file) shrinkFile(ctx context.Context) error {
+	if err := f.countEntries(ctx); err != nil { // replaced rows were counted twice
 		return fmt.Errorf("shrink embedding cache: %w", err)
 	}
 	if f.bytes <= f.limit || f.entries == 0 {
@@ -209,21 +210,21 @@ func (f *file) shrink(ctx context.Context) error {
 	if _, err := f.db.ExecContext(ctx, "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM vectors ORDER BY used LIMIT ?)", n); err != nil {
 		return fmt.Errorf("shrink embedding cache: %w", err)
 	}
-	return f.count(ctx)
+	return f.countEntries(ctx)
 }
 
-// expire removes what was made before a time.
-func (f *file) expire(ctx context.Context, before time.Time) error {
+// expireEntries removes what was made before a time.
+func (f *file) expireEntries(ctx context.Context, before time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, err := f.db.ExecContext(ctx, "DELETE FROM vectors WHERE made <= ?", before.Unix()); err != nil {
 		return fmt.Errorf("expire embedding cache: %w", err)
 	}
-	return f.count(ctx)
+	return f.countEntries(ctx)
 }
 
-// scrub removes everything, from the write-ahead log as well.
-func (f *file) scrub(ctx context.Context) error {
+// scrubFile removes everything, from the write-ahead log as well.
+func (f *file) scrubFile(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, err := f.db.ExecContext(ctx, "DELETE FROM vectors"); err != nil {
@@ -232,7 +233,7 @@ func (f *file) scrub(ctx context.Context) error {
 	if err := sqlitefile.Empty(ctx, f.db); err != nil {
 		return fmt.Errorf("scrub embedding cache: %w", err)
 	}
-	return f.count(ctx)
+	return f.countEntries(ctx)
 }
 
 func encodeVector(v []float32) []byte {

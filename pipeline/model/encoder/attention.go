@@ -37,10 +37,12 @@ func newAttention() attention {
 	return a
 }
 
-// attend sets one head's dimensions of rows start to end of mixed: for each piece the mean of
+// attendHead sets one head's dimensions of rows start to end of mixed: for each piece the mean of
 // all pieces' values, weighted by the softmax of its query times their keys.
-func (s *state) attend(start, end, head int) {
-	n, a, d := end-start, &s.attention, s.weights.dimensions
+func (s *state) attendHead(start, end, head int) {
+	n := end - start
+	a := &s.attention
+	d := s.weights.dimensions
 	padded := (n + panelWidth - 1) / panelWidth * panelWidth
 	s.takeQueries(start, n, head)
 	s.takeKeys(start, n, padded, head)
@@ -51,8 +53,12 @@ func (s *state) attend(start, end, head int) {
 			rowScale: &a.queryScale[first], rowZero: &a.middle[first], outStride: padded * number}
 		for c := 0; c < padded; c += panelWidth {
 			p := &s.panel
-			p.rows, p.weights = rows, &a.key[c*headWidth]
-			p.sums, p.scale, p.bias, p.out = &a.keySum[c], &a.keyScale[c], &a.keyBias[c], &a.scores[c]
+			p.rows = rows
+			p.weights = &a.key[c*headWidth]
+			p.sums = &a.keySum[c]
+			p.scale = &a.keyScale[c]
+			p.bias = &a.keyBias[c]
+			p.out = &a.scores[c]
 			s.product(p)
 		}
 		for r := range rows {
@@ -66,8 +72,8 @@ func (s *state) attend(start, end, head int) {
 	}
 }
 
-// part returns a query (0), key (1) or value (2) of a head and its scale.
-func (s *state) part(row, which, head int) (numbers []int8, scale float32) {
+// findHeadPart returns a query (0), key (1) or value (2) of a head and its scale.
+func (s *state) findHeadPart(row, which, head int) (numbers []int8, scale float32) {
 	d := s.weights.dimensions
 	at := row*3*d + which*d + head*headWidth
 	return s.heads[at : at+headWidth : at+headWidth], s.shares[at/headWidth]
@@ -76,7 +82,7 @@ func (s *state) part(row, which, head int) (numbers []int8, scale float32) {
 func (s *state) takeQueries(start, n, head int) {
 	a := &s.attention
 	for i := range n {
-		numbers, scale := s.part(start+i, 0, head)
+		numbers, scale := s.findHeadPart(start+i, 0, head)
 		for j, v := range numbers {
 			a.query[i*headWidth+j] = uint8(v) ^ 128
 		}
@@ -94,25 +100,30 @@ func (s *state) takeKeys(start, n, padded, head int) {
 			for q := range headWidth / quad {
 				clear(column[q*panelWidth*quad:][:quad])
 			}
-			a.keySum[i], a.keyScale[i], a.keyBias[i] = 0, 0, absent
+			a.keySum[i] = 0
+			a.keyScale[i] = 0
+			a.keyBias[i] = absent
 			continue
 		}
-		numbers, scale := s.part(start+i, 1, head)
+		numbers, scale := s.findHeadPart(start+i, 1, head)
 		var sum int32
 		for q := range headWidth / quad {
 			four := numbers[q*quad:][:quad]
 			copy(column[q*panelWidth*quad:][:quad], four)
 			sum += int32(four[0]) + int32(four[1]) + int32(four[2]) + int32(four[3])
 		}
-		a.keySum[i], a.keyScale[i], a.keyBias[i] = sum, scale*power, 0
+		a.keySum[i] = sum
+		a.keyScale[i] = scale * power
+		a.keyBias[i] = 0
 	}
 }
 
 // takeValues lays out the values, which it finds in mixed, as rows of one scale, and returns it.
 func (s *state) takeValues(start, n, padded, head int) (scale float32) {
-	a, d := &s.attention, s.weights.dimensions
+	a := &s.attention
+	d := s.weights.dimensions
 	for i := range n {
-		_, of := s.part(start+i, 2, head)
+		_, of := s.findHeadPart(start+i, 2, head)
 		scale = max(scale, of)
 	}
 	a.valueSum = [panelWidth]int32{}

@@ -21,12 +21,12 @@ func threadTime(b *testing.B) int64 {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	for _, k := range available() {
+	for _, k := range listKernels() {
 		for _, tokens := range []int{18, 64, 256} {
 			b.Run(fmt.Sprintf("%s/%d", strings.ReplaceAll(k.name, " ", "-"), tokens), func(b *testing.B) {
 				e := opened(b, Config{})
 				e.kernels = k
-				if s := newState(k, e.weights, tokens); !e.take(s, sized(tokens)) || len(s.pieces) != tokens {
+				if s := newState(k, e.weights, tokens); !e.addTextPieces(s, sized(tokens)) || len(s.pieces) != tokens {
 					b.Fatalf("the text has %d tokens, want %d", len(s.pieces), tokens)
 				}
 				text, vector := []string{sized(tokens)}, [][]float32{make([]float32, Dimensions)}

@@ -60,7 +60,7 @@ type Encoder struct {
 var _ embed.Embedder = (*Encoder)(nil)
 
 // Quick reports whether the binary has the model and this processor encodes a short text in a few milliseconds.
-func Quick() bool { return modelFile() != "" && len(available()) > 1 }
+func Quick() bool { return modelFile() != "" && len(listKernels()) > 1 }
 
 // Open reads the model in the binary, in a few milliseconds; the weights stay where they
 // are. It fails with ErrNotIncluded if the binary has no model, and on a Config out of range.
@@ -69,10 +69,10 @@ func Open(config Config) (*Encoder, error) {
 	if data == "" {
 		return nil, ErrNotIncluded
 	}
-	return open(data, wordpiece.Uncased(), config, available()[0])
+	return openEncoder(data, wordpiece.Uncased(), config, listKernels()[0])
 }
 
-func open(data, vocabulary string, config Config, k kernels) (*Encoder, error) {
+func openEncoder(data, vocabulary string, config Config, k kernels) (*Encoder, error) {
 	if config.Threads == 0 {
 		config.Threads = 1
 	}
@@ -134,7 +134,7 @@ func (e *Encoder) EmbedInto(ctx context.Context, vectors [][]float32, texts []st
 	threads := min(e.config.Threads, len(texts))
 	if threads <= 1 {
 		next := 0
-		return e.work(ctx, vectors, texts, len(texts), func() int { next++; return next - 1 })
+		return e.encodeTexts(ctx, vectors, texts, len(texts), func() int { next++; return next - 1 })
 	}
 	var next atomic.Int64
 	errs := make([]error, threads)
@@ -142,26 +142,28 @@ func (e *Encoder) EmbedInto(ctx context.Context, vectors [][]float32, texts []st
 	for t := range threads {
 		group.Go(func() {
 			most := (len(texts) + threads - 1) / threads
-			errs[t] = e.work(ctx, vectors, texts, most, func() int { return int(next.Add(1)) - 1 })
+			errs[t] = e.encodeTexts(ctx, vectors, texts, most, func() int { return int(next.Add(1)) - 1 })
 		})
 	}
 	group.Wait()
 	return errors.Join(errs...)
 }
 
-// work encodes the texts whose numbers next returns, at most so many at once, until next is
+// encodeTexts encodes the texts whose numbers next returns, at most so many at once, until next is
 // past the last one.
-func (e *Encoder) work(ctx context.Context, vectors [][]float32, texts []string, most int, next func() int) error {
-	s := e.state()
-	defer e.release(s)
+func (e *Encoder) encodeTexts(ctx context.Context, vectors [][]float32, texts []string, most int, next func() int) error {
+	s := e.acquireState()
+	defer e.releaseState(s)
 	for {
-		s.pieces, s.ends, s.texts = s.pieces[:0], s.ends[:0], s.texts[:0]
+		s.pieces = s.pieces[:0]
+		s.ends = s.ends[:0]
+		s.texts = s.texts[:0]
 		for len(s.texts) < most && len(s.pieces)+e.config.Tokens <= e.rows {
 			i := next()
 			if i >= len(texts) {
 				break
 			}
-			if !e.take(s, texts[i]) {
+			if !e.addTextPieces(s, texts[i]) {
 				clear(vectors[i])
 				continue
 			}
@@ -170,19 +172,19 @@ func (e *Encoder) work(ctx context.Context, vectors [][]float32, texts []string,
 		if len(s.texts) == 0 {
 			return nil
 		}
-		if err := s.encode(ctx); err != nil {
+		if err := s.encodePieces(ctx); err != nil {
 			return err
 		}
 		start := 0
 		for t, end := range s.ends {
-			e.finish(vectors[s.texts[t]], s, start, end)
+			e.writeVector(vectors[s.texts[t]], s, start, end)
 			start = end
 		}
 	}
 }
 
-// state returns an idle state or a new one. The caller must release it.
-func (e *Encoder) state() *state {
+// acquireState returns an idle state or a new one. The caller must release it.
+func (e *Encoder) acquireState() *state {
 	select {
 	case s := <-e.idle:
 		return s
@@ -191,24 +193,24 @@ func (e *Encoder) state() *state {
 	}
 }
 
-func (e *Encoder) release(s *state) {
+func (e *Encoder) releaseState(s *state) {
 	select {
 	case e.idle <- s:
 	default:
 	}
 }
 
-// limits leave room for [CLS] and [SEP].
-func (e *Encoder) limits() wordpiece.Limits {
+// makeLimits leave room for [CLS] and [SEP].
+func (e *Encoder) makeLimits() wordpiece.Limits {
 	return wordpiece.Limits{Pieces: e.config.Tokens - 2, Word: maxWord}
 }
 
-// take adds the pieces of text to the batch, and reports false for a text without a piece that
+// addTextPieces adds the pieces of text to the batch, and reports false for a text without a piece that
 // the model knows.
-func (e *Encoder) take(s *state, text string) bool {
+func (e *Encoder) addTextPieces(s *state, text string) bool {
 	start := len(s.pieces)
 	s.pieces = append(s.pieces, e.first)
-	s.pieces = e.vocabulary.Cut(s.pieces, text, e.limits())
+	s.pieces = e.vocabulary.Cut(s.pieces, text, e.makeLimits())
 	known := false
 	for i, piece := range s.pieces[start+1:] {
 		if piece == wordpiece.Unknown {
@@ -226,9 +228,9 @@ func (e *Encoder) take(s *state, text string) bool {
 	return true
 }
 
-// finish writes the vector of the text whose rows are start to end.
-func (e *Encoder) finish(dst []float32, s *state, start, end int) {
-	mean := s.pool(start, end)
-	normalize(mean)
+// writeVector writes the vector of the text whose rows are start to end.
+func (e *Encoder) writeVector(dst []float32, s *state, start, end int) {
+	mean := s.averageRows(start, end)
+	normalizeVector(mean)
 	copy(dst, mean)
 }

@@ -40,7 +40,7 @@ func openSmall(t testing.TB, config Config, k kernels) *Encoder {
 	if config.Tokens == 0 {
 		config.Tokens = 100
 	}
-	e, err := open(string(small(1).File()), smallVocabulary(), config, k)
+	e, err := openEncoder(string(small(1).File()), smallVocabulary(), config, k)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
@@ -91,12 +91,12 @@ func TestAVectorIsTheSameBitsInEveryBatchOfEveryKernel(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
 	texts := smallTexts(rng, 24)
-	reference := openSmall(t, Config{}, generic())
+	reference := openSmall(t, Config{}, makeGenericKernels())
 	want := map[string][]float32{}
 	for _, text := range texts {
 		want[text] = mustEmbed(t, reference, text)[0]
 	}
-	for _, k := range available() {
+	for _, k := range listKernels() {
 		for _, threads := range []int{1, 2, 5} {
 			t.Run(fmt.Sprint(k.name, threads), func(t *testing.T) {
 				t.Parallel()
@@ -123,7 +123,7 @@ func TestEveryKernelMakesTheSameVectorsOfTheModel(t *testing.T) {
 	t.Parallel()
 	texts := []string{sized(3), sized(13), "naïve café, 日本語 안녕 😀 [SEP]"}
 	var want [][]float32
-	for _, k := range available() {
+	for _, k := range listKernels() {
 		e := opened(t, Config{})
 		e.kernels = k
 		got := mustEmbed(t, e, texts...)
@@ -157,11 +157,11 @@ func TestVectorsAreTheSameBitsEverywhere(t *testing.T) {
 
 func TestVectorsAreThoseOfTheFloatPath(t *testing.T) {
 	t.Parallel()
-	e, model := openSmall(t, Config{}, available()[0]), small(1)
+	e, model := openSmall(t, Config{}, listKernels()[0]), small(1)
 	var cosines []float64
 	for _, text := range smallTexts(rand.New(rand.NewPCG(7, 8)), 20) {
 		s := &state{pieces: make([]uint16, 0, MaxTokens)}
-		if !e.take(s, text) {
+		if !e.addTextPieces(s, text) {
 			continue
 		}
 		pieces := make([]int, len(s.pieces))
@@ -178,7 +178,7 @@ func TestVectorsAreThoseOfTheFloatPath(t *testing.T) {
 
 func TestOnlyTheFirstTokensCount(t *testing.T) {
 	t.Parallel()
-	e := openSmall(t, Config{Tokens: 12}, available()[0])
+	e := openSmall(t, Config{Tokens: 12}, listKernels()[0])
 	v := mustEmbed(t, e, "a b c d e f g h i j", "a b c d e f g h i j k l", "a b c d e f g h i", "[CLS] a")
 	if !slices.Equal(v[0], v[1]) {
 		t.Error("piece 11 changed the vector of 12 tokens")
@@ -195,24 +195,24 @@ func TestOnlyTheFirstTokensCount(t *testing.T) {
 
 func TestModel(t *testing.T) {
 	t.Parallel()
-	m := openSmall(t, Config{}, available()[0]).Model()
+	m := openSmall(t, Config{}, listKernels()[0]).Model()
 	if m.Name != "all-MiniLM-L6-v2" || m.Dimensions != 96 || len(m.Revision) != 12 {
 		t.Errorf("Model() = %+v", m)
 	}
-	same, err := open(string(small(1).File()), smallVocabulary(), Config{Threads: 2, Tokens: 100}, generic())
+	same, err := openEncoder(string(small(1).File()), smallVocabulary(), Config{Threads: 2, Tokens: 100}, makeGenericKernels())
 	if err != nil || same.Model() != m {
 		t.Errorf("threads and kernel make %+v of %+v: %v", same.Model(), m, err)
 	}
 	seen := map[string]bool{m.Revision: true}
 	for name, change := range map[string]func() (*Encoder, error){
 		"weights": func() (*Encoder, error) {
-			return open(string(small(2).File()), smallVocabulary(), Config{Tokens: 100}, generic())
+			return openEncoder(string(small(2).File()), smallVocabulary(), Config{Tokens: 100}, makeGenericKernels())
 		},
 		"vocabulary": func() (*Encoder, error) {
-			return open(string(small(1).File()), strings.Replace(smallVocabulary(), "z", "ä", 1), Config{Tokens: 100}, generic())
+			return openEncoder(string(small(1).File()), strings.Replace(smallVocabulary(), "z", "ä", 1), Config{Tokens: 100}, makeGenericKernels())
 		},
 		"tokens": func() (*Encoder, error) {
-			return open(string(small(1).File()), smallVocabulary(), Config{Tokens: 99}, generic())
+			return openEncoder(string(small(1).File()), smallVocabulary(), Config{Tokens: 99}, makeGenericKernels())
 		},
 	} {
 		e, err := change()
@@ -231,14 +231,20 @@ func TestOpenRefuses(t *testing.T) {
 	file := string(small(1).File())
 	for name, try := range map[string]func() (*Encoder, error){
 		"threads": func() (*Encoder, error) {
-			return open(file, smallVocabulary(), Config{Threads: -1, Tokens: 9}, generic())
+			return openEncoder(file, smallVocabulary(), Config{Threads: -1, Tokens: 9}, makeGenericKernels())
 		},
-		"few tokens": func() (*Encoder, error) { return open(file, smallVocabulary(), Config{Tokens: 2}, generic()) },
-		"tokens":     func() (*Encoder, error) { return open(file, smallVocabulary(), Config{Tokens: 151}, generic()) },
-		"weights":    func() (*Encoder, error) { return open(file[1:], smallVocabulary(), Config{Tokens: 9}, generic()) },
-		"vocabulary": func() (*Encoder, error) { return open(file, "\n", Config{Tokens: 9}, generic()) },
+		"few tokens": func() (*Encoder, error) {
+			return openEncoder(file, smallVocabulary(), Config{Tokens: 2}, makeGenericKernels())
+		},
+		"tokens": func() (*Encoder, error) {
+			return openEncoder(file, smallVocabulary(), Config{Tokens: 151}, makeGenericKernels())
+		},
+		"weights": func() (*Encoder, error) {
+			return openEncoder(file[1:], smallVocabulary(), Config{Tokens: 9}, makeGenericKernels())
+		},
+		"vocabulary": func() (*Encoder, error) { return openEncoder(file, "\n", Config{Tokens: 9}, makeGenericKernels()) },
 		"no [SEP]": func() (*Encoder, error) {
-			return open(file, strings.Replace(smallVocabulary(), "[SEP]", "[END]", 1), Config{Tokens: 9}, generic())
+			return openEncoder(file, strings.Replace(smallVocabulary(), "[SEP]", "[END]", 1), Config{Tokens: 9}, makeGenericKernels())
 		},
 	} {
 		if e, err := try(); err == nil {
@@ -262,7 +268,7 @@ func (e *expiring) Err() error {
 
 func TestCancellationBetweenLayers(t *testing.T) {
 	t.Parallel()
-	e := openSmall(t, Config{}, available()[0])
+	e := openSmall(t, Config{}, listKernels()[0])
 	want := mustEmbed(t, e, "a b c", "d")
 	for left := range 4 { // at the start and before each of three layers
 		got, err := e.Embed(&expiring{Context: t.Context(), left: left}, []string{"x y z", "w"})

@@ -51,31 +51,34 @@ func newState(k kernels, w *weights, rows int) *state {
 	}
 }
 
-// encode takes the pieces through all layers and looks at ctx before each of them.
-func (s *state) encode(ctx context.Context) error {
-	s.embed()
+// encodePieces takes the pieces through all layers and looks at ctx before each of them.
+func (s *state) encodePieces(ctx context.Context) error {
+	s.embedPieces()
 	for i := range s.weights.layers {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("encode layer %d of %d: %w", i+1, len(s.weights.layers), err)
 		}
-		s.layer(&s.weights.layers[i])
+		s.applyLayer(&s.weights.layers[i])
 	}
 	return nil
 }
 
-// embed sets the rows of x to their pieces' rows plus those of their positions, normalised.
-func (s *state) embed() {
+// embedPieces sets the rows of x to their pieces' rows plus those of their positions, normalised.
+func (s *state) embedPieces() {
 	w := s.weights
-	d, start := w.dimensions, 0
+	d := w.dimensions
+	start := 0
 	for _, end := range s.ends {
 		for i := start; i < end; i++ {
 			piece := int(s.pieces[i])
-			row, scale := w.pieceRows[piece*d:(piece+1)*d], float(w.pieceScales, piece)
+			row := w.pieceRows[piece*d : (piece+1)*d]
+			scale := decodeFloat(w.pieceScales, piece)
 			position := w.positionRows[(i-start)*d*number : (i-start+1)*d*number]
-			x, added := s.x[i*d:(i+1)*d], s.added[:d]
+			x := s.x[i*d : (i+1)*d]
+			added := s.added[:d]
 			for j, n := range row {
 				x[j] = float32(int8(n)) * scale
-				added[j] = float(position, j)
+				added[j] = decodeFloat(position, j)
 			}
 			s.normalise(x, added, w.embedded.restore, w.embedded.gamma, w.embedded.beta)
 		}
@@ -83,12 +86,13 @@ func (s *state) embed() {
 	}
 }
 
-func (s *state) layer(l *layer) {
-	d, rows := s.weights.dimensions, len(s.pieces)
+func (s *state) applyLayer(l *layer) {
+	d := s.weights.dimensions
+	rows := len(s.pieces)
 	for first := 0; first < rows; first += block {
 		n := min(block, rows-first)
-		s.quantise(s.x[first*d:(first+n)*d], d)
-		s.multiply(s.wide, &l.attention, n)
+		s.quantiseRows(s.x[first*d:(first+n)*d], d)
+		s.multiplyRows(s.wide, &l.attention, n)
 		for i := range n {
 			at := (first + i) * 3 * d
 			row := s.wide[i*3*d : (i+1)*3*d]
@@ -99,22 +103,22 @@ func (s *state) layer(l *layer) {
 	start := 0
 	for _, end := range s.ends {
 		for head := range d / headWidth {
-			s.attend(start, end, head)
+			s.attendHead(start, end, head)
 		}
 		start = end
 	}
 	for first := 0; first < rows; first += block {
 		n := min(block, rows-first)
 		x := s.x[first*d : (first+n)*d]
-		s.quantise(s.mixed[first*d:(first+n)*d], d)
-		s.multiply(s.added, &l.out, n)
+		s.quantiseRows(s.mixed[first*d:(first+n)*d], d)
+		s.multiplyRows(s.added, &l.out, n)
 		s.addNormal(x, &l.attended)
-		s.quantise(x, d)
-		s.multiply(s.wide, &l.up, n)
+		s.quantiseRows(x, d)
+		s.multiplyRows(s.wide, &l.up, n)
 		inner := s.wide[:n*l.up.width]
 		s.gelu(inner)
-		s.quantise(inner, l.up.width)
-		s.multiply(s.added, &l.down, n)
+		s.quantiseRows(inner, l.up.width)
+		s.multiplyRows(s.added, &l.down, n)
 		s.addNormal(x, &l.done)
 	}
 }
@@ -127,35 +131,43 @@ func (s *state) addNormal(x []float32, by *norm) {
 	}
 }
 
-// quantise sets bytes, scale and zero to the rows of x, each of width numbers.
-func (s *state) quantise(x []float32, width int) {
+// quantiseRows sets bytes, scale and zero to the rows of x, each of width numbers.
+func (s *state) quantiseRows(x []float32, width int) {
 	for r := range len(x) / width {
 		row := x[r*width : (r+1)*width]
 		low, high := s.extent(row)
-		factor, scale, zero := float32(0), float32(0), int32(0)
+		factor := float32(0)
+		scale := float32(0)
+		zero := int32(0)
 		if span := high - low; span > 0 {
-			factor, scale = 255/span, span/255
+			factor = 255 / span
+			scale = span / 255
 			zero = int32(roundToEven(-low * factor))
 		}
 		s.toBytes(s.bytes[r*width:(r+1)*width], row, factor, zero)
-		s.scale[r], s.zero[r] = scale, zero
+		s.scale[r] = scale
+		s.zero[r] = zero
 	}
 }
 
-// multiply sets the first rows of out to those of bytes times m.
-func (s *state) multiply(out []float32, m *matrix, rows int) {
+// multiplyRows sets the first rows of out to those of bytes times m.
+func (s *state) multiplyRows(out []float32, m *matrix, rows int) {
 	s.panel = panel{a: &s.bytes[0], stride: m.depth, steps: m.depth / (2 * quad), rowScale: &s.scale[0], rowZero: &s.zero[0],
 		outStride: m.width * number}
 	for c := 0; c < m.width; c += panelWidth {
 		p := &s.panel
-		p.rows, p.weights = rows, (*int8)(unsafe.Pointer(&m.weights[c*m.depth]))
-		p.sums, p.scale, p.bias, p.out = &m.sums[c], &m.scale[c], &m.bias[c], &out[c]
+		p.rows = rows
+		p.weights = (*int8)(unsafe.Pointer(&m.weights[c*m.depth]))
+		p.sums = &m.sums[c]
+		p.scale = &m.scale[c]
+		p.bias = &m.bias[c]
+		p.out = &out[c]
 		s.product(p)
 	}
 }
 
-// pool returns the mean of rows start to end of x, valid until the next call.
-func (s *state) pool(start, end int) []float32 {
+// averageRows returns the mean of rows start to end of x, valid until the next call.
+func (s *state) averageRows(start, end int) []float32 {
 	d := s.weights.dimensions
 	mean := s.wide[:d]
 	clear(mean)
@@ -170,8 +182,8 @@ func (s *state) pool(start, end int) []float32 {
 	return mean
 }
 
-// normalize scales v to length one, or leaves it zero.
-func normalize(v []float32) {
+// normalizeVector scales v to length one, or leaves it zero.
+func normalizeVector(v []float32) {
 	var squares float64
 	for _, n := range v {
 		squares += float64(float64(n) * float64(n))

@@ -49,7 +49,7 @@ func TestGoldenPieces(t *testing.T) {
 	wrong := 0
 	for _, c := range cases {
 		got := []int{int(e.first)}
-		for _, piece := range e.vocabulary.Cut(nil, c.Text, e.limits()) {
+		for _, piece := range e.vocabulary.Cut(nil, c.Text, e.makeLimits()) {
 			if piece == wordpiece.Unknown {
 				piece = e.unknown
 			}

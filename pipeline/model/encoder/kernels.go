@@ -81,15 +81,15 @@ const (
 	absent = -1e30
 )
 
-func generic() kernels {
+func makeGenericKernels() kernels {
 	return kernels{name: "generic", product: productGeneric, extent: extentGeneric, toBytes: toBytesGeneric,
 		groups: groupsGeneric, normalise: normaliseGeneric, gelu: geluGeneric, softmax: softmaxGeneric}
 }
 
 func roundToEven(x float32) float32 { return float32(math.RoundToEven(float64(x))) }
 
-// total adds up partial sums in the order of the vector kernels.
-func total(sums *[lanes]float32) float32 {
+// sumLanes adds up partial sums in the order of the vector kernels.
+func sumLanes(sums *[lanes]float32) float32 {
 	for half := lanes / 2; half > 0; half /= 2 {
 		for i := range half {
 			sums[i] += sums[i+half]
@@ -100,7 +100,8 @@ func total(sums *[lanes]float32) float32 {
 
 func extentGeneric(x []float32) (low, high float32) {
 	for _, v := range x {
-		low, high = min(low, v), max(high, v)
+		low = min(low, v)
+		high = max(high, v)
 	}
 	return low, high
 }
@@ -134,12 +135,12 @@ func normaliseGeneric(x, y, restore, gamma, beta []float32) {
 		sums[i%lanes] += x[i]
 	}
 	n := float32(len(x))
-	mean := total(&sums) / n
+	mean := sumLanes(&sums) / n
 	for i := range x {
 		x[i] -= mean
 		squares[i%lanes] += float32(x[i] * x[i])
 	}
-	variance := total(&squares)/n + epsilon
+	variance := sumLanes(&squares)/n + epsilon
 	factor := 1 / float32(math.Sqrt(float64(variance)))
 	for i, v := range x {
 		x[i] = float32(float32(v*factor)*gamma[i]) + beta[i]

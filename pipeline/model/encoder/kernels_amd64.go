@@ -26,9 +26,9 @@ func geluAVX2(x []float32)
 //go:noescape
 func softmaxAVX2(dst []uint8, scores []float32) (sum int32)
 
-// available returns the kernels that this processor has, the best first.
-func available() []kernels {
-	list := []kernels{generic()}
+// listKernels returns the kernels that this processor has, the best first.
+func listKernels() []kernels {
+	list := []kernels{makeGenericKernels()}
 	if !cpu.X86.HasAVX2 {
 		return list
 	}
@@ -36,7 +36,8 @@ func available() []kernels {
 		normalise: normaliseAVX2, gelu: geluAVX2, softmax: softmaxAVX2}
 	list = append([]kernels{k}, list...)
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VNNI {
-		k.name, k.product = "AVX-512 VNNI", productVNNI
+		k.name = "AVX-512 VNNI"
+		k.product = productVNNI
 		list = append([]kernels{k}, list...)
 	}
 	return list

@@ -2,5 +2,5 @@
 
 package encoder
 
-// available returns the kernels that this processor has.
-func available() []kernels { return []kernels{generic()} }
+// listKernels returns the kernels that this processor has.
+func listKernels() []kernels { return []kernels{makeGenericKernels()} }

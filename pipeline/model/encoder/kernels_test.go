@@ -31,7 +31,7 @@ func same(a, b []float32) bool {
 // everyKernel runs check on random numbers for each set of kernels beside the generic one.
 func everyKernel(t *testing.T, check func(t *rapid.T, rng *rand.Rand, k kernels, n int)) {
 	t.Parallel()
-	for _, k := range available() {
+	for _, k := range listKernels() {
 		if k.name == "generic" {
 			continue
 		}

@@ -6,8 +6,11 @@ import "unsafe"
 func productGeneric(p *panel) {
 	depth := p.steps * 2 * quad
 	weights := unsafe.Slice(p.weights, depth*panelWidth)
-	sums, scale, bias := unsafe.Slice(p.sums, panelWidth), unsafe.Slice(p.scale, panelWidth), unsafe.Slice(p.bias, panelWidth)
-	rowScale, rowZero := unsafe.Slice(p.rowScale, p.rows), unsafe.Slice(p.rowZero, p.rows)
+	sums := unsafe.Slice(p.sums, panelWidth)
+	scale := unsafe.Slice(p.scale, panelWidth)
+	bias := unsafe.Slice(p.bias, panelWidth)
+	rowScale := unsafe.Slice(p.rowScale, p.rows)
+	rowZero := unsafe.Slice(p.rowZero, p.rows)
 	a := unsafe.Slice(p.a, (p.rows-1)*p.stride+depth)
 	const number = int(unsafe.Sizeof(*p.out))
 	out := unsafe.Slice(p.out, (p.rows-1)*p.outStride/number+panelWidth)
@@ -15,7 +18,10 @@ func productGeneric(p *panel) {
 		row := a[r*p.stride : r*p.stride+depth]
 		var acc [panelWidth]int32
 		for k := 0; k < depth; k += quad {
-			a0, a1, a2, a3 := int32(row[k]), int32(row[k+1]), int32(row[k+2]), int32(row[k+3])
+			a0 := int32(row[k])
+			a1 := int32(row[k+1])
+			a2 := int32(row[k+2])
+			a3 := int32(row[k+3])
 			columns := (*[panelWidth * quad]int8)(weights[k*panelWidth:])
 			for c := range acc {
 				w := columns[c*quad : c*quad+quad : c*quad+quad]

@@ -55,7 +55,7 @@ type layer struct {
 	attended, done           norm
 }
 
-func (l *layer) matrices() [4]*matrix { return [4]*matrix{&l.attention, &l.out, &l.up, &l.down} }
+func (l *layer) listMatrices() [4]*matrix { return [4]*matrix{&l.attention, &l.out, &l.up, &l.down} }
 
 // weights are the model. What is large is used where the file is.
 type weights struct {
@@ -72,35 +72,37 @@ type weights struct {
 // reader takes parts off the front of a file whose length is known to be right.
 type reader struct{ data string }
 
-// bytes returns the next n bytes in place. They MUST NOT be changed.
-func (r *reader) bytes(n int) []byte {
+// takeBytes returns the next n bytes in place. They MUST NOT be changed.
+func (r *reader) takeBytes(n int) []byte {
 	part := unsafe.Slice(unsafe.StringData(r.data), n)
 	r.data = r.data[n:]
 	return part
 }
 
-func (r *reader) numbers(n int) []uint32 {
-	raw, list := r.bytes(n*number), make([]uint32, n)
+func (r *reader) readNumbers(n int) []uint32 {
+	raw := r.takeBytes(n * number)
+	list := make([]uint32, n)
 	for i := range list {
 		list[i] = binary.LittleEndian.Uint32(raw[i*number:])
 	}
 	return list
 }
 
-func (r *reader) floats(n int) []float32 {
-	raw, list := r.bytes(n*number), make([]float32, n)
+func (r *reader) readFloats(n int) []float32 {
+	raw := r.takeBytes(n * number)
+	list := make([]float32, n)
 	for i := range list {
-		list[i] = float(raw, i)
+		list[i] = decodeFloat(raw, i)
 	}
 	return list
 }
 
-func (r *reader) norm(n int) norm {
-	return norm{restore: r.floats(n), gamma: r.floats(n), beta: r.floats(n)}
+func (r *reader) readNorm(n int) norm {
+	return norm{restore: r.readFloats(n), gamma: r.readFloats(n), beta: r.readFloats(n)}
 }
 
-// float returns the i-th float32 of raw.
-func float(raw []byte, i int) float32 {
+// decodeFloat returns the i-th float32 of raw.
+func decodeFloat(raw []byte, i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(raw[i*number:]))
 }
 
@@ -110,7 +112,7 @@ func parseWeights(data string, pieces int) (*weights, error) {
 		return nil, fmt.Errorf("header: %w", errFormat)
 	}
 	r := &reader{data: data[len(magic):]}
-	header := r.numbers(6)
+	header := r.readNumbers(6)
 	for _, n := range header[:5] {
 		if n == 0 || n > maxDimension {
 			return nil, fmt.Errorf("header with a size of %d: %w", n, errFormat)
@@ -124,11 +126,11 @@ func parseWeights(data string, pieces int) (*weights, error) {
 		return nil, fmt.Errorf("%d dimensions, %d inner ones, want multiples of %d: %w",
 			w.dimensions, w.inner, panelWidth, errFormat)
 	}
-	if want := w.size(int64(header[3])); int64(len(data)) != want {
+	if want := w.computeFileSize(int64(header[3])); int64(len(data)) != want {
 		return nil, fmt.Errorf("%d bytes instead of %d: %w", len(data), want, errFormat)
 	}
-	w.digest = string(r.bytes(digestSize))
-	w.pieceRows = r.bytes(w.pieces * w.dimensions)
+	w.digest = string(r.takeBytes(digestSize))
+	w.pieceRows = r.takeBytes(w.pieces * w.dimensions)
 	w.layers = make([]layer, header[3])
 	for i := range w.layers {
 		l := &w.layers[i]
@@ -136,20 +138,20 @@ func parseWeights(data string, pieces int) (*weights, error) {
 		l.out = matrix{depth: w.dimensions, width: w.dimensions}
 		l.up = matrix{depth: w.dimensions, width: w.inner}
 		l.down = matrix{depth: w.inner, width: w.dimensions}
-		for _, m := range l.matrices() {
-			m.weights = r.bytes(m.depth * m.width)
+		for _, m := range l.listMatrices() {
+			m.weights = r.takeBytes(m.depth * m.width)
 		}
 	}
-	w.pieceScales = r.bytes(w.pieces * number)
-	w.positionRows = r.bytes(w.positions * w.dimensions * number)
-	w.embedded = r.norm(w.dimensions)
+	w.pieceScales = r.takeBytes(w.pieces * number)
+	w.positionRows = r.takeBytes(w.positions * w.dimensions * number)
+	w.embedded = r.readNorm(w.dimensions)
 	for i := range w.layers {
 		l := &w.layers[i]
-		l.attended, l.done = r.norm(w.dimensions), r.norm(w.dimensions)
-		for _, m := range l.matrices() {
-			m.scale, m.bias = r.floats(m.width), r.floats(m.width)
+		l.attended, l.done = r.readNorm(w.dimensions), r.readNorm(w.dimensions)
+		for _, m := range l.listMatrices() {
+			m.scale, m.bias = r.readFloats(m.width), r.readFloats(m.width)
 			m.sums = make([]int32, m.width)
-			for c, n := range r.numbers(m.width) {
+			for c, n := range r.readNumbers(m.width) {
 				m.sums[c] = int32(n)
 			}
 		}
@@ -157,9 +159,10 @@ func parseWeights(data string, pieces int) (*weights, error) {
 	return w, nil
 }
 
-// size is the length of a file with so many layers.
-func (w *weights) size(layers int64) int64 {
-	d, inner := int64(w.dimensions), int64(w.inner)
+// computeFileSize is the length of a file with so many layers.
+func (w *weights) computeFileSize(layers int64) int64 {
+	d := int64(w.dimensions)
+	inner := int64(w.inner)
 	norm := 3 * number * d
 	matrices := 4*d*d + 2*d*inner + 3*number*(5*d+inner)
 	return int64(headerSize) + int64(w.pieces)*(d+number) + int64(w.positions)*d*number + norm + layers*(matrices+2*norm)

@@ -63,8 +63,8 @@ func FuzzParseWeights(f *testing.F) {
 	}
 	f.Add(wild)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, k := range available() {
-			e, err := open(string(data), smallVocabulary(), Config{Tokens: 4}, k)
+		for _, k := range listKernels() {
+			e, err := openEncoder(string(data), smallVocabulary(), Config{Tokens: 4}, k)
 			if err != nil {
 				continue
 			}

@@ -31,7 +31,7 @@ var _ model.Chat = (*Chat)(nil)
 
 // NewChat checks the configuration; it does not reach for the endpoint.
 func NewChat(cfg ChatConfig) (*Chat, error) {
-	address, err := cfg.endpoint()
+	address, err := cfg.makeChatEndpoint()
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (m *Chat) Complete(ctx context.Context, req model.ChatRequest) (model.ChatA
 	}
 	limited, cancel := context.WithTimeout(ctx, m.cfg.Timeout)
 	defer cancel()
-	answer, err := m.persist(limited, &req)
+	answer, err := m.askWithRetries(limited, &req)
 	switch {
 	case err == nil:
 		return answer, nil
@@ -72,10 +72,10 @@ func (m *Chat) Complete(ctx context.Context, req model.ChatRequest) (model.ChatA
 	return model.ChatAnswer{}, fmt.Errorf("ask model %q: %w: %w", m.cfg.Model, model.ErrChatUnavailable, err)
 }
 
-// persist asks until there is an answer, a refusal, or no try left.
-func (m *Chat) persist(ctx context.Context, req *model.ChatRequest) (answer model.ChatAnswer, err error) {
+// askWithRetries asks until there is an answer, a refusal, or no try left.
+func (m *Chat) askWithRetries(ctx context.Context, req *model.ChatRequest) (answer model.ChatAnswer, err error) {
 	err = httpclient.Retry{Max: m.cfg.Retries, Pause: m.cfg.Backoff}.Do(ctx, func() (err error) {
-		answer, err = m.adapt(ctx, req)
+		answer, err = m.askAdaptingDialect(ctx, req)
 		return err
 	}, func(err error) (time.Duration, bool) {
 		var h *httpclient.Error
@@ -87,16 +87,16 @@ func (m *Chat) persist(ctx context.Context, req *model.ChatRequest) (answer mode
 	return answer, err
 }
 
-// adapt asks, again for each field that the endpoint does not take.
-func (m *Chat) adapt(ctx context.Context, req *model.ChatRequest) (model.ChatAnswer, error) {
+// askAdaptingDialect asks, again for each field that the endpoint does not take.
+func (m *Chat) askAdaptingDialect(ctx context.Context, req *model.ChatRequest) (model.ChatAnswer, error) {
 	for {
 		d := *m.dialect.Load()
-		answer, err := m.ask(ctx, req, d)
+		answer, err := m.askEndpoint(ctx, req, d)
 		var refused *httpclient.Error
 		if !errors.As(err, &refused) || refused.Kind != httpclient.Refused {
 			return answer, err
 		}
-		adapted, ok := d.without(refusedField(refused.Body))
+		adapted, ok := d.dropRefusedField(refusedField(refused.Body))
 		switch {
 		case ok && refused.Status == http.StatusBadRequest:
 			m.dialect.Store(&adapted)
@@ -108,8 +108,8 @@ func (m *Chat) adapt(ctx context.Context, req *model.ChatRequest) (model.ChatAns
 	}
 }
 
-// ask asks once.
-func (m *Chat) ask(ctx context.Context, req *model.ChatRequest, d dialect) (model.ChatAnswer, error) {
+// askEndpoint asks once.
+func (m *Chat) askEndpoint(ctx context.Context, req *model.ChatRequest, d dialect) (model.ChatAnswer, error) {
 	body, err := encodeRequest(m.cfg.Model, req, d)
 	if err != nil {
 		return model.ChatAnswer{}, err

@@ -55,12 +55,12 @@ func (c *ChatConfig) setDefaults() {
 // Validate says what is wrong with the configuration, without repeating the URL or the
 // key, which may hold a secret.
 func (c *ChatConfig) Validate() error {
-	_, err := c.endpoint()
+	_, err := c.makeChatEndpoint()
 	return err
 }
 
-// endpoint checks the configuration and returns the address that is asked.
-func (c *ChatConfig) endpoint() (string, error) {
+// makeChatEndpoint checks the configuration and returns the address that is asked.
+func (c *ChatConfig) makeChatEndpoint() (string, error) {
 	u, err := httpclient.Endpoint(c.URL, c.Key)
 	if err != nil {
 		return "", fmt.Errorf("parse chat URL: %w", err)
@@ -68,7 +68,8 @@ func (c *ChatConfig) endpoint() (string, error) {
 	if strings.TrimSpace(c.Model) == "" {
 		return "", errors.New("read chat model: it has no name")
 	}
-	if u.Path = strings.TrimRight(u.Path, "/"); !strings.HasSuffix(u.Path, "/chat/completions") {
+	u.Path = strings.TrimRight(u.Path, "/")
+	if !strings.HasSuffix(u.Path, "/chat/completions") {
 		u.Path += "/chat/completions"
 	}
 	return u.String(), nil

@@ -17,9 +17,9 @@ type dialect struct {
 	noFormat         bool
 }
 
-// without returns the dialect that does not use the field the endpoint refused, and
+// dropRefusedField returns the dialect that does not use the field the endpoint refused, and
 // whether that is another one.
-func (d dialect) without(field string) (dialect, bool) {
+func (d dialect) dropRefusedField(field string) (dialect, bool) {
 	before := d
 	switch field {
 	case "max_tokens":

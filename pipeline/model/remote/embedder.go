@@ -55,15 +55,15 @@ var _ model.Embedder = (*Embedder)(nil)
 // Config.Dimensions. An endpoint that cannot be reached now is an error only when
 // Dimensions is zero and has to be learnt from it; see Unverified.
 func OpenEmbedder(ctx context.Context, cfg EmbedderConfig) (*Embedder, error) {
-	endpoint, err := cfg.endpoint()
+	endpoint, err := cfg.makeEmbedEndpoint()
 	if err != nil {
 		return nil, fmt.Errorf("open embedding endpoint: %w", err)
 	}
-	if err := cfg.validate(); err != nil {
+	if err := cfg.validateConfig(); err != nil {
 		return nil, fmt.Errorf("open embedding endpoint: %w", err)
 	}
 	cfg.setDefaults()
-	client, err := cfg.client()
+	client, err := cfg.makeClient()
 	if err != nil {
 		return nil, fmt.Errorf("open embedding endpoint: %w", err)
 	}
@@ -73,25 +73,26 @@ func OpenEmbedder(ctx context.Context, cfg EmbedderConfig) (*Embedder, error) {
 	if cfg.RequestsPerSecond > 0 {
 		e.limiter = rate.NewLimiter(rate.Limit(cfg.RequestsPerSecond), max(1, int(cfg.RequestsPerSecond)))
 	}
-	dimensions, err := e.probe(ctx)
+	dimensions, err := e.probeDimensions(ctx)
 	var f *failure
 	switch {
 	case err != nil && cfg.Dimensions > 0 && errors.As(err, &f) && f.passing && ctx.Err() == nil:
-		e.unverified, dimensions = err, cfg.Dimensions
+		e.unverified = err
+		dimensions = cfg.Dimensions
 	case err != nil:
 		return nil, fmt.Errorf("open embedding endpoint: %w", err)
 	case cfg.Dimensions > 0 && dimensions != cfg.Dimensions:
 		return nil, fmt.Errorf("open embedding endpoint: %w", e.wrongLength(dimensions, cfg.Dimensions))
 	}
-	e.model = model.EmbeddingModel{Name: cfg.name(), Revision: cfg.revision(dimensions), Dimensions: dimensions}
+	e.model = model.EmbeddingModel{Name: cfg.makeModelName(), Revision: cfg.hashRevision(dimensions), Dimensions: dimensions}
 	return e, nil
 }
 
-// probe returns how many numbers a vector of the endpoint has.
-func (e *Embedder) probe(ctx context.Context) (int, error) {
+// probeDimensions returns how many numbers a vector of the endpoint has.
+func (e *Embedder) probeDimensions(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
-	vectors, err := e.post(ctx, []string{probeText})
+	vectors, err := e.postTexts(ctx, []string{probeText})
 	if err != nil {
 		return 0, err
 	}
@@ -127,13 +128,13 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 		return nil, fmt.Errorf("embed %d texts: %w", len(texts), err)
 	}
 	out := make([][]float32, len(texts))
-	jobs := plan(texts, e.cfg.BatchTexts, e.cfg.BatchBytes, e.cfg.MaxTextBytes)
+	jobs := planJobs(texts, e.cfg.BatchTexts, e.cfg.BatchBytes, e.cfg.MaxTextBytes)
 	if len(jobs) > 0 {
 		limited, cancel := context.WithTimeout(ctx, e.cfg.Deadline)
-		err := e.run(limited, jobs, out)
+		err := e.embedAllJobs(limited, jobs, out)
 		cancel()
 		if err != nil {
-			return nil, e.explain(ctx, len(texts), err)
+			return nil, e.explainError(ctx, len(texts), err)
 		}
 	}
 	numbers := make([]float32, 0)
@@ -142,14 +143,15 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 			if len(numbers) == 0 {
 				numbers = make([]float32, e.model.Dimensions*(len(out)-i))
 			}
-			out[i], numbers = numbers[:e.model.Dimensions:e.model.Dimensions], numbers[e.model.Dimensions:]
+			out[i] = numbers[:e.model.Dimensions:e.model.Dimensions]
+			numbers = numbers[e.model.Dimensions:]
 		}
 	}
 	return out, nil
 }
 
-// explain makes an error of Embed: the caller's own end as it is, all else typed.
-func (e *Embedder) explain(ctx context.Context, texts int, err error) error {
+// explainError makes an error of Embed: the caller's own end as it is, all else typed.
+func (e *Embedder) explainError(ctx context.Context, texts int, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("embed %d texts: %w", texts, ctx.Err())
 	}

@@ -23,22 +23,25 @@ type job struct {
 	at    []int
 }
 
-func (j job) part(from, to int) job { return job{texts: j.texts[from:to], at: j.at[from:to]} }
+func (j job) takePart(from, to int) job { return job{texts: j.texts[from:to], at: j.at[from:to]} }
 
-// plan puts what can be read of texts into requests.
-func plan(texts []string, maxTexts, maxBytes, maxText int) []job {
+// planJobs puts what can be read of texts into requests.
+func planJobs(texts []string, maxTexts, maxBytes, maxText int) []job {
 	var jobs []job
 	var open job
 	size := 0
 	for i, text := range texts {
-		text = cutEmbedding(readable(text), maxText)
+		text = cutEmbedding(removeUnreadable(text), maxText)
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
 		if n := len(open.texts); n == maxTexts || n > 0 && size+len(text) > maxBytes {
-			jobs, open, size = append(jobs, open), job{}, 0
+			jobs = append(jobs, open)
+			open = job{}
+			size = 0
 		}
-		open.texts, open.at = append(open.texts, text), append(open.at, i)
+		open.texts = append(open.texts, text)
+		open.at = append(open.at, i)
 		size += len(text)
 	}
 	if len(open.texts) > 0 {
@@ -47,8 +50,8 @@ func plan(texts []string, maxTexts, maxBytes, maxText int) []job {
 	return jobs
 }
 
-// readable leaves out what JSON or a tokenizer cannot take.
-func readable(text string) string {
+// removeUnreadable leaves out what JSON or a tokenizer cannot take.
+func removeUnreadable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 
@@ -63,20 +66,20 @@ func cutEmbedding(text string, limit int) string {
 	return text[:limit]
 }
 
-// run makes all requests, some at a time, and puts the vectors into out.
-func (e *Embedder) run(ctx context.Context, jobs []job, out [][]float32) error {
+// embedAllJobs makes all requests, some at a time, and puts the vectors into out.
+func (e *Embedder) embedAllJobs(ctx context.Context, jobs []job, out [][]float32) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(e.cfg.Parallel)
 	for _, j := range jobs {
-		group.Go(func() error { return e.embed(ctx, j, out) })
+		group.Go(func() error { return e.embedJob(ctx, j, out) })
 	}
 	return group.Wait()
 }
 
-// embed answers one job. What the endpoint does not take is halved until the text at
+// embedJob answers one job. What the endpoint does not take is halved until the text at
 // fault is alone, and that one is cut until it is taken.
-func (e *Embedder) embed(ctx context.Context, j job, out [][]float32) error {
-	vectors, err := e.persist(ctx, j.texts)
+func (e *Embedder) embedJob(ctx context.Context, j job, out [][]float32) error {
+	vectors, err := e.sendWithRetries(ctx, j.texts)
 	var f *failure
 	switch {
 	case err == nil:
@@ -89,28 +92,29 @@ func (e *Embedder) embed(ctx context.Context, j job, out [][]float32) error {
 		return err
 	case len(j.texts) > 1:
 		half := len(j.texts) / 2
-		if err := e.embed(ctx, j.part(0, half), out); err != nil {
+		if err := e.embedJob(ctx, j.takePart(0, half), out); err != nil {
 			return err
 		}
-		return e.embed(ctx, j.part(half, len(j.texts)), out)
+		return e.embedJob(ctx, j.takePart(half, len(j.texts)), out)
 	case len(j.texts[0]) > shortest:
-		return e.embed(ctx, job{texts: []string{cutEmbedding(j.texts[0], len(j.texts[0])/2)}, at: j.at}, out)
+		return e.embedJob(ctx, job{texts: []string{cutEmbedding(j.texts[0], len(j.texts[0])/2)}, at: j.at}, out)
 	}
-	if _, probed := e.persist(ctx, []string{probeText}); probed != nil {
+	if _, probed := e.sendWithRetries(ctx, []string{probeText}); probed != nil {
 		return err // it takes nothing: the model or a parameter is at fault, not the text
 	}
 	e.unreadable.Add(1)
 	return nil
 }
 
-// persist sends one request and tries again what may pass.
-func (e *Embedder) persist(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+// sendWithRetries sends one request and tries again what may pass.
+func (e *Embedder) sendWithRetries(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	tries := int64(0)
 	err = httpclient.Retry{Max: e.cfg.Retries, Pause: e.cfg.RetryMin, Random: e.cfg.Random}.Do(ctx, func() (err error) {
-		if tries++; tries > 1 {
+		tries++
+		if tries > 1 {
 			e.retries.Add(1)
 		}
-		vectors, err = e.once(ctx, texts)
+		vectors, err = e.sendWithinLimits(ctx, texts)
 		return err
 	}, func(err error) (time.Duration, bool) {
 		var f *failure
@@ -125,15 +129,15 @@ func (e *Embedder) persist(ctx context.Context, texts []string) (vectors [][]flo
 // errNoTime is the cause when the rate limit leaves no time for a request.
 var errNoTime = errors.New("no time")
 
-// once sends one request within the rate limit, the breaker and the timeout.
-func (e *Embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+// sendWithinLimits sends one request within the rate limit, the breaker and the timeout.
+func (e *Embedder) sendWithinLimits(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	err = e.breaker.Do(func() (err error) {
 		if e.limiter.Wait(ctx) != nil {
 			return &failure{message: "the rate limit leaves no time for the request", cause: errNoTime}
 		}
 		limited, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 		defer cancel()
-		vectors, err = e.post(limited, texts)
+		vectors, err = e.postTexts(limited, texts)
 		return err
 	}, func(err error) httpclient.Outcome {
 		var f *failure

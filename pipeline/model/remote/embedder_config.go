@@ -62,7 +62,7 @@ type EmbedderConfig struct {
 	Random func() float64
 }
 
-func (c *EmbedderConfig) validate() error {
+func (c *EmbedderConfig) validateConfig() error {
 	if strings.TrimSpace(c.Model) == "" {
 		return errors.New("no model is named; set EMBEDDINGS_MODEL")
 	}
@@ -106,17 +106,17 @@ func (c *EmbedderConfig) setDefaults() {
 	}
 }
 
-// name is the model's name as part of a key, which has no "@".
-func (c *EmbedderConfig) name() string { return strings.ReplaceAll(c.Model, "@", "-") }
+// makeModelName is the model's name as part of a key, which has no "@".
+func (c *EmbedderConfig) makeModelName() string { return strings.ReplaceAll(c.Model, "@", "-") }
 
-// revision is the start of a SHA-256 over all that decides on a text's vector.
-func (c *EmbedderConfig) revision(dimensions int) string {
+// hashRevision is the start of a SHA-256 over all that decides on a text's vector.
+func (c *EmbedderConfig) hashRevision(dimensions int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%t\x00%d", c.Model, c.Revision, dimensions, c.Shorten, c.MaxTextBytes))
 	return hex.EncodeToString(sum[:6])
 }
 
-// endpoint checks URL and returns where to post.
-func (c *EmbedderConfig) endpoint() (string, error) {
+// makeEmbedEndpoint checks URL and returns where to post.
+func (c *EmbedderConfig) makeEmbedEndpoint() (string, error) {
 	u, err := httpclient.Endpoint(c.URL, c.Key)
 	if err != nil {
 		return "", fmt.Errorf("EMBEDDINGS_URL: %w", err)
@@ -128,7 +128,7 @@ func (c *EmbedderConfig) endpoint() (string, error) {
 	return u.String(), nil
 }
 
-func (c *EmbedderConfig) client() (*httpclient.Client, error) {
+func (c *EmbedderConfig) makeClient() (*httpclient.Client, error) {
 	cfg := httpclient.Config{Key: c.Key, CAFile: c.CAFile, MaxAnswer: maxAnswer, Idle: c.Parallel, Clock: c.Clock}
 	if c.Key != "" {
 		cfg.Header = map[string]string{"Api-Key": c.Key} // Azure's name for it

@@ -51,8 +51,8 @@ type answer struct {
 	} `json:"data"`
 }
 
-// post sends one request and returns unit vectors in the order of texts.
-func (e *Embedder) post(ctx context.Context, texts []string) ([][]float32, error) {
+// postTexts sends one request and returns unit vectors in the order of texts.
+func (e *Embedder) postTexts(ctx context.Context, texts []string) ([][]float32, error) {
 	q := question{Model: e.cfg.Model, Input: texts}
 	if e.cfg.Shorten {
 		q.Dimensions = e.cfg.Dimensions
@@ -64,13 +64,13 @@ func (e *Embedder) post(ctx context.Context, texts []string) ([][]float32, error
 	e.requests.Add(1)
 	raw, err := e.client.Post(ctx, e.endpoint, body)
 	if err != nil {
-		return nil, e.failed(err)
+		return nil, e.makeFailure(err)
 	}
-	return e.read(raw, len(texts))
+	return e.readVectors(raw, len(texts))
 }
 
-// read takes the vectors out of an answer.
-func (e *Embedder) read(raw []byte, n int) ([][]float32, error) {
+// readVectors takes the vectors out of an answer.
+func (e *Embedder) readVectors(raw []byte, n int) ([][]float32, error) {
 	var a answer
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, &failure{message: "the endpoint's answer is not the JSON of an embeddings API"}
@@ -92,7 +92,7 @@ func (e *Embedder) read(raw []byte, n int) ([][]float32, error) {
 			return nil, &failure{message: "the endpoint's answer holds an empty vector"}
 		case e.model.Dimensions > 0 && len(v) != e.model.Dimensions:
 			return nil, e.wrongLength(len(v), e.model.Dimensions)
-		case !normalize(v):
+		case !normalizeVector(v):
 			return nil, &failure{message: "the endpoint's answer holds a vector that is not finite"}
 		}
 		out[at] = v
@@ -105,8 +105,8 @@ func (e *Embedder) wrongLength(have, want int) *failure {
 		e.cfg.Model, have, want, have)}
 }
 
-// normalize scales v to length one; the zero vector stays. False when v is not finite.
-func normalize(v []float32) bool {
+// normalizeVector scales v to length one; the zero vector stays. False when v is not finite.
+func normalizeVector(v []float32) bool {
 	var sum float64
 	for _, x := range v {
 		sum += float64(x) * float64(x)
@@ -124,9 +124,9 @@ func normalize(v []float32) bool {
 	return true
 }
 
-// failed says why a request got no answer. Of a refusal's body only a code like
+// makeFailure says why a request got no answer. Of a refusal's body only a code like
 // "insufficient_quota" is repeated.
-func (e *Embedder) failed(err error) *failure {
+func (e *Embedder) makeFailure(err error) *failure {
 	var h *httpclient.Error
 	if !errors.As(err, &h) {
 		return &failure{message: "the embedding endpoint cannot be asked", cause: err}

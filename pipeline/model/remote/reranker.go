@@ -41,7 +41,7 @@ type RerankerConfig struct {
 	Clock       func() time.Time
 }
 
-func (c *RerankerConfig) fill() {
+func (c *RerankerConfig) fillDefaults() {
 	if c.Timeout <= 0 {
 		c.Timeout = 500 * time.Millisecond
 	}
@@ -73,7 +73,7 @@ type Reranker struct {
 
 // NewReranker returns a Client. It asks nothing yet.
 func NewReranker(cfg RerankerConfig) (*Reranker, error) {
-	cfg.fill()
+	cfg.fillDefaults()
 	u, err := httpclient.Endpoint(cfg.URL, cfg.Token)
 	if err != nil {
 		return nil, fmt.Errorf("open reranker: its URL: %w", err)
@@ -131,11 +131,11 @@ func (c *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 // askEither asks in the shape that the endpoint is known to speak, or in both.
 func (c *Reranker) askEither(ctx context.Context, query string, texts []string) ([]float64, error) {
 	second := c.second.Load()
-	scores, err := c.ask(ctx, query, texts, second)
+	scores, err := c.askReranker(ctx, query, texts, second)
 	var refused *httpclient.Error
 	if !second && errors.As(err, &refused) && (refused.Status == http.StatusBadRequest || refused.Status == http.StatusUnprocessableEntity) {
 		second = true
-		scores, err = c.ask(ctx, query, texts, second)
+		scores, err = c.askReranker(ctx, query, texts, second)
 	}
 	if err == nil {
 		c.second.Store(second)
@@ -161,7 +161,7 @@ type place struct {
 	Score     *float64 `json:"score"`
 }
 
-func (c *Reranker) ask(ctx context.Context, query string, texts []string, second bool) ([]float64, error) {
+func (c *Reranker) askReranker(ctx context.Context, query string, texts []string, second bool) ([]float64, error) {
 	body := map[string]any{"query": query}
 	if c.cfg.Model != "" {
 		body["model"] = c.cfg.Model
@@ -202,7 +202,9 @@ func parseScores(answer []byte, n int) ([]float64, error) {
 	if len(places) != n {
 		return nil, fmt.Errorf("answer has %d scores, want %d", len(places), n)
 	}
-	out, seen, logits := make([]float64, n), make([]bool, n), false
+	out := make([]float64, n)
+	seen := make([]bool, n)
+	logits := false
 	for _, p := range places {
 		score := p.Relevance
 		if score == nil {
@@ -211,7 +213,8 @@ func parseScores(answer []byte, n int) ([]float64, error) {
 		if p.Index == nil || score == nil || *p.Index < 0 || *p.Index >= n || seen[*p.Index] {
 			return nil, errors.New("answer lacks a score, or has an index twice or out of range")
 		}
-		out[*p.Index], seen[*p.Index] = *score, true
+		out[*p.Index] = *score
+		seen[*p.Index] = true
 		logits = logits || *score < 0 || *score > 1
 	}
 	for i := range out {

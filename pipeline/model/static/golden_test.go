@@ -56,7 +56,7 @@ func TestGoldenPieces(t *testing.T) {
 		t.Fatalf("New: %v", err)
 	}
 	for _, c := range golden(t) {
-		known := slices.DeleteFunc(v.Cut(nil, c.Text, limits()), func(p uint16) bool { return p == wordpiece.Unknown })
+		known := slices.DeleteFunc(v.Cut(nil, c.Text, makeLimits()), func(p uint16) bool { return p == wordpiece.Unknown })
 		if diff := cmp.Diff(c.Pieces, known, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%.40q (-reference +got):\n%s", c.Text, diff)
 		}

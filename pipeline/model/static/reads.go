@@ -6,7 +6,8 @@ import "unicode"
 // English, and of other scripts no more than single signs. A text without letters is
 // read whole.
 func (e *Embedder) Reads(text string) float64 {
-	letters, latin := 0, 0
+	letters := 0
+	latin := 0
 	for _, r := range text {
 		if unicode.IsLetter(r) {
 			letters++

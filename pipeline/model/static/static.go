@@ -41,7 +41,7 @@ const (
 	firstWord = 1995
 )
 
-func limits() wordpiece.Limits { return wordpiece.Limits{Pieces: maxPieces, Word: maxWord} }
+func makeLimits() wordpiece.Limits { return wordpiece.Limits{Pieces: maxPieces, Word: maxWord} }
 
 //go:embed table.bin
 var tableFile []byte
@@ -59,10 +59,10 @@ var _ model.Embedder = (*Embedder)(nil)
 // New reads the table in the binary. It takes some ten milliseconds; an error
 // means the binary was built with a damaged table.
 func New() (*Embedder, error) {
-	return load(tableFile, wordpiece.Uncased())
+	return loadEmbedder(tableFile, wordpiece.Uncased())
 }
 
-func load(tableData []byte, vocabData string) (*Embedder, error) {
+func loadEmbedder(tableData []byte, vocabData string) (*Embedder, error) {
 	vocab, err := wordpiece.New(vocabData)
 	if err != nil {
 		return nil, fmt.Errorf("read vocabulary: %w", err)
@@ -71,7 +71,7 @@ func load(tableData []byte, vocabData string) (*Embedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read table: %w", err)
 	}
-	model := model.EmbeddingModel{Name: name, Revision: revision(tableData, vocabData), Dimensions: Dimensions}
+	model := model.EmbeddingModel{Name: name, Revision: hashRevision(tableData, vocabData), Dimensions: Dimensions}
 	return &Embedder{table: table, vocabulary: vocab, model: model}, nil
 }
 
@@ -102,12 +102,12 @@ func (e *Embedder) EmbedInto(dst []float32, text string) []float32 {
 	dst = dst[:Dimensions]
 	var pieces [maxPieces]uint16
 	var sum accumulator
-	for _, piece := range e.vocabulary.Cut(pieces[:0], text, limits()) {
+	for _, piece := range e.vocabulary.Cut(pieces[:0], text, makeLimits()) {
 		if piece != wordpiece.Unknown {
-			e.table.add(&sum, piece)
+			e.table.addScaledRow(&sum, piece)
 		}
 	}
-	sum.unit((*[Dimensions]float32)(dst))
+	sum.writeUnitVector((*[Dimensions]float32)(dst))
 	return dst
 }
 
@@ -127,7 +127,7 @@ func (e *Embedder) Questions(context.Context, scope.Scope) model.QuestionForm {
 // WordPieces returns how many pieces of the vocabulary a word is cut into: 1 for a frequent word of English.
 func (e *Embedder) WordPieces(word string) int {
 	var pieces [maxPieces]uint16
-	return len(e.vocabulary.Cut(pieces[:0], word, limits()))
+	return len(e.vocabulary.Cut(pieces[:0], word, makeLimits()))
 }
 
 // WordWeight returns how much an occurrence of a word tells, about the logarithm of the number

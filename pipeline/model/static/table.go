@@ -46,7 +46,7 @@ func newTable(data []byte, pieces int) (*table, error) {
 	t := &table{rows: data[headerSize : headerSize+rows*Dimensions], scale: make([]uint16, rows)}
 	scales := data[headerSize+rows*Dimensions:]
 	for i := range t.scale {
-		s := float16(binary.LittleEndian.Uint16(scales[2*i:]))
+		s := decodeFloat16(binary.LittleEndian.Uint16(scales[2*i:]))
 		if !(s >= 0 && s <= 1) {
 			return nil, fmt.Errorf("scale of row %d is %v: %w", i, s, errFormat)
 		}
@@ -55,8 +55,8 @@ func newTable(data []byte, pieces int) (*table, error) {
 	return t, nil
 }
 
-// revision is the start of the SHA-256 of both files and the tokenizer's rules, in hexadecimal.
-func revision(tableData []byte, vocabData string) string {
+// hashRevision is the start of the SHA-256 of both files and the tokenizer's rules, in hexadecimal.
+func hashRevision(tableData []byte, vocabData string) string {
 	h := sha256.New()
 	h.Write(tableData)
 	h.Write([]byte(vocabData))
@@ -64,10 +64,11 @@ func revision(tableData []byte, vocabData string) string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
-// float16 decodes an IEEE 754 half-precision number.
-func float16(bits uint16) float64 {
+// decodeFloat16 decodes an IEEE 754 half-precision number.
+func decodeFloat16(bits uint16) float64 {
 	sign := 1 - 2*float64(bits>>15)
-	exponent, fraction := int(bits>>10&31), float64(bits&1023)
+	exponent := int(bits >> 10 & 31)
+	fraction := float64(bits & 1023)
 	switch exponent {
 	case 0:
 		return sign * math.Ldexp(fraction, -24)
@@ -85,8 +86,8 @@ type accumulator struct {
 	weight int64 // sum of the scales
 }
 
-// add adds a row times its scale. At most maxPieces rows may be added.
-func (t *table) add(sum *accumulator, piece uint16) {
+// addScaledRow adds a row times its scale. At most maxPieces rows may be added.
+func (t *table) addScaledRow(sum *accumulator, piece uint16) {
 	const (
 		signs = 0x8080808080808080
 		mask  = 0x000000ff000000ff
@@ -104,15 +105,17 @@ func (t *table) add(sum *accumulator, piece uint16) {
 	sum.weight += int64(scale)
 }
 
-// unit writes the sum scaled to length one, or zeros if it is zero.
-func (a *accumulator) unit(dst *[Dimensions]float32) {
+// writeUnitVector writes the sum scaled to length one, or zeros if it is zero.
+func (a *accumulator) writeUnitVector(dst *[Dimensions]float32) {
 	var values [Dimensions]float64
 	var squares float64
 	offset := 128 * a.weight
 	for i, pair := range a.lanes {
-		low, high := float64(int64(pair&math.MaxUint32)-offset), float64(int64(pair>>32)-offset)
+		low := float64(int64(pair&math.MaxUint32) - offset)
+		high := float64(int64(pair>>32) - offset)
 		at := i/4*8 + i%4
-		values[at], values[at+4] = low, high
+		values[at] = low
+		values[at+4] = high
 		// The conversions keep the compiler from fusing the multiplication and
 		// the addition, which would round differently on some machines.
 		squares += float64(low*low) + float64(high*high)

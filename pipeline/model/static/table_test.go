@@ -34,7 +34,7 @@ func TestSumEqualsPlainArithmetic(t *testing.T) {
 		var want [Dimensions]float64
 		for range count {
 			piece := rng.IntN(50)
-			tab.add(&sum, uint16(piece))
+			tab.addScaledRow(&sum, uint16(piece))
 			for d := range want {
 				want[d] += float64(int8(tab.rows[piece*Dimensions+d])) * float64(tab.scale[piece])
 			}
@@ -44,7 +44,7 @@ func TestSumEqualsPlainArithmetic(t *testing.T) {
 			norm += w * w
 		}
 		var got [Dimensions]float32
-		sum.unit(&got)
+		sum.writeUnitVector(&got)
 		for d := range want {
 			if w := want[d] / math.Sqrt(norm); math.Abs(float64(got[d])-w) > 1e-7 {
 				t.Fatalf("%d rows, dimension %d: %v, want %v", count, d, got[d], w)
@@ -62,10 +62,10 @@ func TestSumDoesNotOverflow(t *testing.T) {
 		}
 		var sum accumulator
 		for range maxPieces {
-			tab.add(&sum, 0)
+			tab.addScaledRow(&sum, 0)
 		}
 		var got [Dimensions]float32
-		sum.unit(&got)
+		sum.writeUnitVector(&got)
 		want := float32(math.Copysign(1/math.Sqrt(Dimensions), float64(value)))
 		for d, v := range got {
 			if v != want {
@@ -80,11 +80,11 @@ func TestFloat16(t *testing.T) {
 	for bits, want := range map[uint16]float64{
 		0: 0, 1: 0x1p-24, 0x03ff: 1023 * 0x1p-24, 0x0400: 0x1p-14, 0x3555: 0.333251953125, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504,
 	} {
-		if got := float16(bits); got != want {
+		if got := decodeFloat16(bits); got != want {
 			t.Errorf("float16(%#04x) = %v, want %v", bits, got, want)
 		}
 	}
-	if got := float16(0x7c00); !math.IsNaN(got) {
+	if got := decodeFloat16(0x7c00); !math.IsNaN(got) {
 		t.Errorf("float16 of infinity = %v, want NaN", got)
 	}
 }
@@ -117,13 +117,13 @@ func TestRevisionFollowsTheBytes(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
 	data := tableOf(rng, 2)
-	a, err := load(data, "x\ny\n")
+	a, err := loadEmbedder(data, "x\ny\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed := append([]byte(nil), data...)
 	changed[headerSize] ^= 1
-	b, err := load(changed, "x\ny\n")
+	b, err := loadEmbedder(changed, "x\ny\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"satchel/schemas"
 )
 
-func (it *Item) experience(r *candidate.Candidate, text string, view View) {
+func (it *Item) fillExperience(r *candidate.Candidate, text string, view View) {
 	x, err := r.Experience()
 	if err != nil {
 		x = schemas.ExperienceAttributes{}
@@ -18,8 +18,8 @@ func (it *Item) experience(r *candidate.Candidate, text string, view View) {
 	}
 	id := r.ID
 	it.ghap = x.GHAPID
-	it.failure = failed(&x)
-	it.note = "*(truncated, full experience ID: " + label(id) + ")*"
+	it.failure = hasFailed(&x)
+	it.note = "*(truncated, full experience ID: " + makeLabel(id) + ")*"
 	it.Metadata = map[string]any{
 		"id": id, "domain": x.Domain, "strategy": x.Strategy, "outcome_status": x.OutcomeStatus,
 		"confidence_tier": x.ConfidenceTier, "iteration_count": x.IterationCount,
@@ -29,28 +29,28 @@ func (it *Item) experience(r *candidate.Candidate, text string, view View) {
 	}
 	switch {
 	case view == Surprise && x.Surprise != "":
-		it.brief("Surprise", x.Surprise, &x, id)
+		it.fillBrief("Surprise", x.Surprise, &x, id)
 	case view == RootCause && x.RootCause != "":
-		it.brief("Root cause", x.RootCause, &x, id)
+		it.fillBrief("Root cause", x.RootCause, &x, id)
 	case view == Strategy:
-		it.outcome(&x, text, id)
+		it.fillOutcome(&x, text, id)
 	default:
-		it.narrative(&x, text)
+		it.fillNarrative(&x, text)
 	}
 }
 
-// narrative is the whole of an experience, a line for each field it has.
-func (it *Item) narrative(x *schemas.ExperienceAttributes, text string) {
+// fillNarrative is the whole of an experience, a line for each field it has.
+func (it *Item) fillNarrative(x *schemas.ExperienceAttributes, text string) {
 	it.head = "**Experience**"
-	if title := join(" | ", line(x.Domain), line(x.Strategy)); title != "" {
+	if title := joinNonEmpty(" | ", flattenText(x.Domain), flattenText(x.Strategy)); title != "" {
 		it.head += ": " + title
 	}
 	it.head += "\n"
-	outcome := join(" - ", line(x.OutcomeStatus), line(x.OutcomeResult))
+	outcome := joinNonEmpty(" - ", flattenText(x.OutcomeStatus), flattenText(x.OutcomeResult))
 	var b strings.Builder
 	for _, f := range []struct{ name, text string }{
-		{"Goal", line(x.Goal)}, {"Hypothesis", line(x.Hypothesis)}, {"Action", line(x.Action)}, {"Prediction", line(x.Prediction)},
-		{"Outcome", outcome}, {"Surprise", line(x.Surprise)}, {"Root cause", line(x.RootCause)}, {"Lesson", line(x.Lesson.WhatWorked)}, {"Takeaway", line(x.Lesson.Takeaway)},
+		{"Goal", flattenText(x.Goal)}, {"Hypothesis", flattenText(x.Hypothesis)}, {"Action", flattenText(x.Action)}, {"Prediction", flattenText(x.Prediction)},
+		{"Outcome", outcome}, {"Surprise", flattenText(x.Surprise)}, {"Root cause", flattenText(x.RootCause)}, {"Lesson", flattenText(x.Lesson.WhatWorked)}, {"Takeaway", flattenText(x.Lesson.Takeaway)},
 	} {
 		if f.text != "" {
 			b.WriteString("- **" + f.name + "**: " + f.text + "\n")
@@ -58,59 +58,59 @@ func (it *Item) narrative(x *schemas.ExperienceAttributes, text string) {
 	}
 	it.body = strings.TrimSuffix(b.String(), "\n")
 	if x.Goal == "" && x.Hypothesis == "" && x.Action == "" {
-		it.body = join("\n", escapeFirst(escapeStructure(text)), it.body)
+		it.body = joinNonEmpty("\n", escapeFirst(escapeStructure(text)), it.body)
 		return
 	}
 	it.clipped = false // the text is not shown
 }
 
-// brief is one field of an experience, and where it was learnt. The takeaway of a failure is shown with the failure.
-func (it *Item) brief(title, text string, x *schemas.ExperienceAttributes, id string) {
-	takeaway := line(x.Lesson.Takeaway)
+// fillBrief is one field of an experience, and where it was learnt. The takeaway of a failure is shown with the failure.
+func (it *Item) fillBrief(title, text string, x *schemas.ExperienceAttributes, id string) {
+	takeaway := flattenText(x.Lesson.Takeaway)
 	if it.failure {
 		takeaway = ""
 	}
 	it.head = "**" + title + "**: "
 	it.body = escapeStructure(text)
 	it.clipped = false
-	it.tail = "\n*" + emphasised(join("; ", prefixed("Goal: ", line(x.Goal)), prefixed("Strategy: ", line(x.Strategy)),
-		prefixed("Outcome: ", line(x.OutcomeStatus)), prefixed("Takeaway: ", takeaway), "experience "+line(id))) + "*"
+	it.tail = "\n*" + escapeAsterisks(joinNonEmpty("; ", addPrefix("Goal: ", flattenText(x.Goal)), addPrefix("Strategy: ", flattenText(x.Strategy)),
+		addPrefix("Outcome: ", flattenText(x.OutcomeStatus)), addPrefix("Takeaway: ", takeaway), "experience "+flattenText(id))) + "*"
 }
 
-// outcome is how a strategy did, failures in capitals.
-func (it *Item) outcome(x *schemas.ExperienceAttributes, text, id string) {
-	status := cmp.Or(line(x.OutcomeStatus), "unknown")
+// fillOutcome is how a strategy did, failures in capitals.
+func (it *Item) fillOutcome(x *schemas.ExperienceAttributes, text, id string) {
+	status := cmp.Or(flattenText(x.OutcomeStatus), "unknown")
 	if it.failure {
 		status = strings.ToUpper(status)
 	}
-	it.head = "**" + emphasised(status) + "**"
+	it.head = "**" + escapeAsterisks(status) + "**"
 	if x.Domain != "" {
-		it.head += " (" + line(x.Domain) + ")"
+		it.head += " (" + flattenText(x.Domain) + ")"
 	}
 	it.head += ": "
-	lessons := join("\n", prefixed("- **Lesson**: ", line(x.Lesson.WhatWorked)), prefixed("- **Takeaway**: ", line(x.Lesson.Takeaway)))
-	it.body = join("\n", join(" → ", line(x.Goal), line(x.OutcomeResult)), lessons)
+	lessons := joinNonEmpty("\n", addPrefix("- **Lesson**: ", flattenText(x.Lesson.WhatWorked)), addPrefix("- **Takeaway**: ", flattenText(x.Lesson.Takeaway)))
+	it.body = joinNonEmpty("\n", joinNonEmpty(" → ", flattenText(x.Goal), flattenText(x.OutcomeResult)), lessons)
 	if x.Goal == "" && x.OutcomeResult == "" {
-		it.body = join("\n", escapeStructure(text), lessons)
+		it.body = joinNonEmpty("\n", escapeStructure(text), lessons)
 	} else {
 		it.clipped = false
 	}
-	it.tail = "\n*experience " + emphasised(line(id)) + "*"
+	it.tail = "\n*experience " + escapeAsterisks(flattenText(id)) + "*"
 }
 
-func failed(x *schemas.ExperienceAttributes) bool {
+func hasFailed(x *schemas.ExperienceAttributes) bool {
 	return x.OutcomeStatus == "falsified" || x.OutcomeStatus == "abandoned"
 }
 
-func prefixed(prefix, text string) string {
+func addPrefix(prefix, text string) string {
 	if text == "" {
 		return ""
 	}
 	return prefix + text
 }
 
-// join joins what is not empty.
-func join(by string, parts ...string) string {
+// joinNonEmpty joins what is not empty.
+func joinNonEmpty(by string, parts ...string) string {
 	kept := parts[:0]
 	for _, p := range parts {
 		if p != "" {

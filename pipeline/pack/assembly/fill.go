@@ -80,14 +80,14 @@ func Fill(req Request) Result {
 	slices.SortStableFunc(order, func(x, y int) int {
 		return cmp.Compare(req.Groups[y].Items[0].Relevance, req.Groups[x].Items[0].Relevance)
 	})
-	fit := slices.DeleteFunc(slices.Clone(order), func(g int) bool { return write(req.only(g)).Markdown == "" })
+	fit := slices.DeleteFunc(slices.Clone(order), func(g int) bool { return write(req.selectGroups(g)).Markdown == "" })
 	for ; len(fit) > 0; fit = fit[:len(fit)-1] {
-		if less := write(req.only(fit...)); less.Markdown != "" {
+		if less := write(req.selectGroups(fit...)); less.Markdown != "" {
 			return less
 		}
 	}
 	for _, g := range order {
-		lone := req.only(g)
+		lone := req.selectGroups(g)
 		for i := range req.Groups[g].Items {
 			lone.Groups[g].Items = req.Groups[g].Items[i : i+1]
 			if alone := write(lone); alone.Markdown != "" {
@@ -99,8 +99,8 @@ func Fill(req Request) Result {
 	return out
 }
 
-// only is the request with the items of these groups alone.
-func (r Request) only(groups ...int) Request {
+// selectGroups is the request with the items of these groups alone.
+func (r Request) selectGroups(groups ...int) Request {
 	r.Groups = slices.Clone(r.Groups)
 	for g := range r.Groups {
 		if !slices.Contains(groups, g) {
@@ -115,12 +115,12 @@ func write(req Request) Result {
 	for g := range req.Groups {
 		f.whole = append(f.whole, make([]int, len(req.Groups[g].Items)))
 	}
-	if !f.divide() {
+	if !f.divideBudget() {
 		return f.out
 	}
-	f.cut()
-	f.choose()
-	f.write()
+	f.cutPieces()
+	f.chooseItems()
+	f.renderTakenItems()
 	return f.out
 }
 
@@ -140,14 +140,14 @@ type filling struct {
 	over   bool // a group had to exceed the budget
 }
 
-func (f *filling) count(text string) int { return f.req.Counter.Count(text) }
+func (f *filling) countTokens(text string) int { return f.req.Counter.Count(text) }
 
 // between separates items; it belongs to the item before it.
 const between = "\n\n"
 
-// divide gives each group that has items its share, and what it can't use to the others.
-func (f *filling) divide() bool {
-	f.avail = f.req.Budget - f.count(f.title()) - f.count(f.footer(f.all()))
+// divideBudget gives each group that has items its share, and what it can't use to the others.
+func (f *filling) divideBudget() bool {
+	f.avail = f.req.Budget - f.countTokens(f.renderTitle()) - f.countTokens(f.renderFooter(f.showAllItems()))
 	weights := make([]int, len(f.req.Groups))
 	items := 0
 	for g, group := range f.req.Groups {
@@ -156,14 +156,14 @@ func (f *filling) divide() bool {
 		}
 		items += len(group.Items)
 		weights[g] = max(1, group.Weight)
-		f.avail -= f.count(f.heading(g))
+		f.avail -= f.countTokens(f.renderHeading(g))
 	}
 	if items == 0 || f.avail <= 0 {
 		return false
 	}
-	needs := f.measure()
+	needs := f.measureGroups()
 	f.out.Budgets = fill.Divide(f.avail, weights, needs)
-	f.caps = f.entitle(weights)
+	f.caps = f.computeCaps(weights)
 	all := 0
 	for _, n := range needs {
 		all += n
@@ -179,16 +179,16 @@ func (f *filling) divide() bool {
 	return true
 }
 
-// measure counts the items of each group until they fill the budget, all groups at once,
+// measureGroups counts the items of each group until they fill the budget, all groups at once,
 // and returns the tokens each group can use.
-func (f *filling) measure() []int {
+func (f *filling) measureGroups() []int {
 	needs := make([]int, len(f.req.Groups))
 	var wait sync.WaitGroup
 	for g, group := range f.req.Groups {
 		wait.Go(func() {
 			used := 0
 			for i := 0; i < len(group.Items) && used <= f.req.Budget; i++ {
-				f.whole[g][i] = f.count(group.Items[i].Text() + between)
+				f.whole[g][i] = f.countTokens(group.Items[i].Text() + between)
 				needs[g] = min(needs[g]+f.whole[g][i], f.req.Budget)
 				if group.Items[i].clipped {
 					needs[g] = f.req.Budget // it can use everything
@@ -201,9 +201,9 @@ func (f *filling) measure() []int {
 	return needs
 }
 
-// entitle returns the most tokens one item of each group may take: the cap of what the
+// computeCaps returns the most tokens one item of each group may take: the cap of what the
 // weights give the group, or of what it gets when no other group needs the rest.
-func (f *filling) entitle(weights []int) []int {
+func (f *filling) computeCaps(weights []int) []int {
 	left := f.avail
 	total := 0
 	for g := range weights {
@@ -220,9 +220,9 @@ func (f *filling) entitle(weights []int) []int {
 // Cap returns the most tokens one item of a group with this share may take.
 func Cap(share int) int { return max(share/capFraction, min(leastCap, share)) }
 
-// cut makes the piece of every item that may be shown, and ranks these. No group is left out for the sake of its cap: an
+// cutPieces makes the piece of every item that may be shown, and ranks these. No group is left out for the sake of its cap: an
 // item of which that leaves nothing worth reading has what its group has, up to a quarter of the whole.
-func (f *filling) cut() {
+func (f *filling) cutPieces() {
 	for g, group := range f.req.Groups {
 		f.pieces = append(f.pieces, make([]Shown, len(group.Items)))
 		f.taken = append(f.taken, make([]bool, len(group.Items)))
@@ -266,21 +266,21 @@ func (f *filling) shrink(g, i, most int) Shown {
 	piece.Text = it.Text()
 	piece.Tokens = f.whole[g][i]
 	if it.clipped || piece.Tokens > most {
-		piece.Text, piece.Tokens = f.shorten(it, most)
+		piece.Text, piece.Tokens = f.shortenItem(it, most)
 		piece.Truncated = piece.Text != it.Text()
 	}
 	return piece
 }
 
-// shorten cuts the body of an item so that it takes at most most tokens with its note;
+// shortenItem cuts the body of an item so that it takes at most most tokens with its note;
 // the text is empty when nothing worth reading would be left.
-func (f *filling) shorten(it *Item, most int) (string, int) {
+func (f *filling) shortenItem(it *Item, most int) (string, int) {
 	end := "..." + it.tail + between + it.note
-	room := most - f.count(it.head) - f.count(end+between)
+	room := most - f.countTokens(it.head) - f.countTokens(end+between)
 	for room >= leastBody {
-		body := tidy(token.Truncate(f.req.Counter, it.body, room))
+		body := tidyEnding(token.Truncate(f.req.Counter, it.body, room))
 		text := it.head + body + end
-		n := f.count(text + between)
+		n := f.countTokens(text + between)
 		if n <= most {
 			return text, n
 		}
@@ -289,9 +289,9 @@ func (f *filling) shorten(it *Item, most int) (string, int) {
 	return "", 0
 }
 
-// tidy ends a cut text at a line, or else at a word, where that keeps most of it, and
+// tidyEnding ends a cut text at a line, or else at a word, where that keeps most of it, and
 // leaves no mark open at its end.
-func tidy(text string) string {
+func tidyEnding(text string) string {
 	if end := strings.LastIndexByte(text, '\n'); end >= len(text)*2/3 {
 		text = text[:end]
 	} else if end := strings.LastIndexAny(text, " \t\n"); end >= len(text)/2 {
@@ -300,43 +300,43 @@ func tidy(text string) string {
 	return strings.TrimRight(text, " \t\n-*([")
 }
 
-// choose takes the quotations, which were chosen for what they say, and in each group the best items that fit its share; then of every group
+// chooseItems takes the quotations, which were chosen for what they say, and in each group the best items that fit its share; then of every group
 // that has none its best, if need be over the budget; then what still fits anywhere.
-func (f *filling) choose() {
+func (f *filling) chooseItems() {
 	for _, p := range f.ranked {
 		if f.item(p).quoted {
-			f.take(p, 0)
+			f.takeItem(p, 0)
 		}
 	}
 	for g := range f.pieces {
 		left := f.out.Budgets[g]
 		for _, p := range f.pieces[g] {
-			if p.Tokens <= left && f.take(p, 0) {
+			if p.Tokens <= left && f.takeItem(p, 0) {
 				left -= p.Tokens
 			}
 		}
 	}
 	for g := range f.pieces {
 		best := slices.IndexFunc(f.pieces[g], isReadable)
-		if best >= 0 && !f.hasAny(g) && f.take(f.pieces[g][best], f.req.grace()) {
+		if best >= 0 && !f.hasAny(g) && f.takeItem(f.pieces[g][best], f.req.computeGrace()) {
 			f.over = f.over || f.spent > f.avail
 		}
 	}
-	f.rescue()
+	f.rescueGroups()
 	for _, p := range f.ranked {
-		f.take(p, 0)
+		f.takeItem(p, 0)
 	}
 }
 
-// rescue gives the rest of the budget to groups whose share is too small for any of their items, the
+// rescueGroups gives the rest of the budget to groups whose share is too small for any of their items, the
 // most relevant first: each gets its best item that fits in a quarter of the whole.
-func (f *filling) rescue() {
+func (f *filling) rescueGroups() {
 	for _, p := range f.ranked {
 		if f.hasAny(p.Group) || slices.ContainsFunc(f.pieces[p.Group], isReadable) {
 			continue
 		}
 		piece := f.shrink(p.Group, p.Item, min(f.avail-f.spent, Cap(f.req.Budget)))
-		if f.take(piece, 0) {
+		if f.takeItem(piece, 0) {
 			f.pieces[p.Group][p.Item] = piece
 		}
 	}
@@ -347,8 +347,8 @@ func isReadable(p Shown) bool { return p.Tokens > 0 }
 // hasAny reports whether a piece of a group is taken.
 func (f *filling) hasAny(g int) bool { return slices.Contains(f.taken[g], true) }
 
-// take takes a piece if it is not taken yet and what is left pays for it, with so many tokens of grace.
-func (f *filling) take(p Shown, grace int) bool {
+// takeItem takes a piece if it is not taken yet and what is left pays for it, with so many tokens of grace.
+func (f *filling) takeItem(p Shown, grace int) bool {
 	switch {
 	case f.taken[p.Group][p.Item] || p.Tokens == 0 || f.spent+p.Tokens > f.avail+grace,
 		f.req.Items > 0 && f.items == f.req.Items,
@@ -362,41 +362,41 @@ func (f *filling) take(p Shown, grace int) bool {
 	return true
 }
 
-// grace is the tokens that a text may take beyond its budget so that a group has something.
-func (r *Request) grace() int {
+// computeGrace is the tokens that a text may take beyond its budget so that a group has something.
+func (r *Request) computeGrace() int {
 	if r.Most <= 0 {
 		return r.Budget / 10
 	}
 	return max(0, min(r.Budget/10, r.Most-r.Budget))
 }
 
-// write renders what is taken. A tokenizer that does not count piece by piece may find
+// renderTakenItems renders what is taken. A tokenizer that does not count piece by piece may find
 // more than was planned: the least relevant items go until it fits, and quotations last.
-func (f *filling) write() {
+func (f *filling) renderTakenItems() {
 	limit := f.req.Budget
 	if f.over {
-		limit += f.req.grace()
+		limit += f.req.computeGrace()
 	}
-	f.render()
+	f.renderText()
 	for at := len(f.ranked) - 1; at >= 0 && f.out.Tokens > limit; at-- {
 		if p := f.ranked[at]; f.taken[p.Group][p.Item] {
 			f.taken[p.Group][p.Item] = false
-			f.render()
+			f.renderText()
 		}
 	}
 	f.out.Exceeded = f.out.Tokens > f.req.Budget
 }
 
-// render writes the text of what is taken; of nothing there is none.
-func (f *filling) render() {
+// renderText writes the text of what is taken; of nothing there is none.
+func (f *filling) renderText() {
 	f.out.Shown = make([][]Shown, len(f.pieces))
 	f.out.Markdown = ""
 	f.out.Tokens = 0
 	var b strings.Builder
-	b.WriteString(f.title())
+	b.WriteString(f.renderTitle())
 	for g := range f.pieces {
 		if f.hasAny(g) {
-			b.WriteString(f.heading(g))
+			b.WriteString(f.renderHeading(g))
 		}
 		for i, p := range f.pieces[g] {
 			if f.taken[g][i] {
@@ -406,41 +406,41 @@ func (f *filling) render() {
 		}
 	}
 	if len(slices.Concat(f.out.Shown...)) > 0 {
-		b.WriteString(f.footer(f.out.Shown))
+		b.WriteString(f.renderFooter(f.out.Shown))
 		f.out.Markdown = b.String()
-		f.out.Tokens = f.count(f.out.Markdown)
+		f.out.Tokens = f.countTokens(f.out.Markdown)
 	}
 }
 
-func (f *filling) title() string                 { return f.req.Title.text() }
-func (f *filling) heading(g int) string          { return headingOf(f.req.Groups[g].Heading) }
-func (f *filling) footer(shown [][]Shown) string { return footerOf(f.req.Footer(shown)) }
+func (f *filling) renderTitle() string                 { return f.req.Title.formatTitle() }
+func (f *filling) renderHeading(g int) string          { return headingOf(f.req.Groups[g].Heading) }
+func (f *filling) renderFooter(shown [][]Shown) string { return footerOf(f.req.Footer(shown)) }
 
-func (t Title) text() string {
-	text := "# " + line(t.Text) + between
+func (t Title) formatTitle() string {
+	text := "# " + flattenText(t.Text) + between
 	if author := pack.AuthorLine(t.Author); author != "" {
 		text += author + "\n"
 	}
 	if len(t.Unmentioned) > 0 {
-		text += candidate.NothingMentions + label(strings.Join(t.Unmentioned, ", ")) + between
+		text += candidate.NothingMentions + makeLabel(strings.Join(t.Unmentioned, ", ")) + between
 	}
 	return text
 }
 
-func headingOf(text string) string { return "## " + line(text) + "\n" }
+func headingOf(text string) string { return "## " + flattenText(text) + "\n" }
 func footerOf(text string) string  { return "---\n" + text + "\n" }
 
 // Frame returns the tokens of title, headings and footer of a text.
 func Frame(title Title, headings []string, footer string, by token.Counter) int {
-	tokens := by.Count(title.text()) + by.Count(footerOf(footer))
+	tokens := by.Count(title.formatTitle()) + by.Count(footerOf(footer))
 	for _, heading := range headings {
 		tokens += by.Count(headingOf(heading))
 	}
 	return tokens
 }
 
-// all is every item as if it were shown, for the longest footer there can be.
-func (f *filling) all() [][]Shown {
+// showAllItems is every item as if it were shown, for the longest footer there can be.
+func (f *filling) showAllItems() [][]Shown {
 	out := make([][]Shown, len(f.req.Groups))
 	for g := range f.req.Groups {
 		for i := range f.req.Groups[g].Items {

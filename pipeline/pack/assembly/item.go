@@ -49,26 +49,26 @@ const (
 // Show formats a candidate. A redacted one is shown by its content alone: its attributes
 // may say again what was removed. clip bounds the bytes of a text that are looked at; days are those of a zone.
 func Show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item {
-	it := show(r, view, clip, zone)
+	it := showItem(r, view, clip, zone)
 	if !it.speaks {
 		it.head = pack.Writer(r) + it.head
 	}
 	return it
 }
 
-func show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item {
+func showItem(r *candidate.Candidate, view View, clip int, zone *time.Location) Item {
 	redacted := r.Verdict.Redact
 	_, source, _ := describe(Of(r.Kind))
 	it := Item{ID: r.ID, Source: source, Metadata: map[string]any{"id": r.ID}}
-	it.note = "*(truncated, full " + it.Source + " ID: " + label(r.ID)
-	if uri := label(r.Provenance.SourceURI); uri != "" && !redacted {
-		it.note += ", source: " + emphasised(uri)
+	it.note = "*(truncated, full " + it.Source + " ID: " + makeLabel(r.ID)
+	if uri := makeLabel(r.Provenance.SourceURI); uri != "" && !redacted {
+		it.note += ", source: " + escapeAsterisks(uri)
 	}
 	it.note += ")*"
 	text := r.Content.Text()
 	if r.Quote != nil {
 		it.quoted = true
-		it.quote(r, text, redacted, zone)
+		it.fillQuote(r, text, redacted, zone)
 		return it
 	}
 	if len(text) > clip {
@@ -82,15 +82,15 @@ func show(r *candidate.Candidate, view View, clip int, zone *time.Location) Item
 	}
 	switch r.Kind {
 	case schemas.KindCode:
-		it.code(r, text)
+		it.fillCode(r, text)
 	case schemas.KindExperience:
-		it.experience(r, text, view)
+		it.fillExperience(r, text, view)
 	case schemas.KindValue:
-		it.value(r, text)
+		it.fillValue(r, text)
 	case schemas.KindCommit:
-		it.commit(r, text)
+		it.fillCommit(r, text)
 	default:
-		it.memory(r, text, zone)
+		it.fillMemory(r, text, zone)
 	}
 	if r.Extract != nil {
 		it.tail += between + it.note
@@ -116,16 +116,16 @@ func (it *Item) Add(line string) { it.tail += "\n" + escapeFirst(escapeStructure
 // Caution says before the item that it may carry instructions.
 func (it *Item) Caution() { it.head = "*" + pack.Caution + "*\n" + it.head }
 
-func (it *Item) memory(r *candidate.Candidate, text string, zone *time.Location) {
+func (it *Item) fillMemory(r *candidate.Candidate, text string, zone *time.Location) {
 	importance := importanceOf(r)
-	category := cmp.Or(line(r.Category), string(r.Type))
+	category := cmp.Or(flattenText(r.Category), string(r.Type))
 	it.head = "**Memory**: "
 	it.body = escapeStructure(text)
 	it.speaks = r.Speaker != ""
 	if it.speaks {
 		it.body = strings.ReplaceAll(pack.Said(r), "<!--", `<\!--`) + ": " + it.body
 	}
-	it.tail = "\n*Category: " + emphasised(category)
+	it.tail = "\n*Category: " + escapeAsterisks(category)
 	if r.Importance != nil {
 		it.tail += ", Importance: " + fourDigits(importance)
 	}
@@ -133,7 +133,7 @@ func (it *Item) memory(r *candidate.Candidate, text string, zone *time.Location)
 	if !r.CreatedAt.IsZero() {
 		it.tail += ", " + pack.Day(r.CreatedAt, zone)
 	}
-	it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importance, "created_at": stamp(r.CreatedAt)}
+	it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importance, "created_at": formatTime(r.CreatedAt)}
 }
 
 func importanceOf(r *candidate.Candidate) float64 {
@@ -143,29 +143,29 @@ func importanceOf(r *candidate.Candidate) float64 {
 	return .5
 }
 
-// quote shows passages. Of a redacted item it names nothing.
-func (it *Item) quote(r *candidate.Candidate, text string, redacted bool, zone *time.Location) {
+// fillQuote shows passages. Of a redacted item it names nothing.
+func (it *Item) fillQuote(r *candidate.Candidate, text string, redacted bool, zone *time.Location) {
 	switch {
 	case r.Kind == schemas.KindCode && !redacted:
-		it.code(r, text)
+		it.fillCode(r, text)
 		body := text
 		if r.Quote.Signature != "" {
 			body = r.Quote.Signature + "\n" + candidate.Ellipsis + "\n" + text
 		}
-		it.fence(body)
+		it.fenceBody(body)
 		if r.Quote.Comment != "" {
 			title, fence, _ := strings.Cut(it.head, "\n")
 			it.head = title + "\n" + escapeStructure(r.Quote.Comment) + "\n" + fence
 		}
 	case r.Kind == schemas.KindCommit && !redacted:
-		it.commit(r, pack.Unlinked(text))
+		it.fillCommit(r, pack.Unlinked(text))
 		if r.Extract != nil || len(it.files) > mostFiles {
 			it.tail = ""
 		}
 	case r.Kind == schemas.KindMemory && !redacted:
-		it.memory(r, pack.Unlinked(text), zone)
-		if head := label(r.Quote.Head); head != "" {
-			it.head += span(strings.TrimSuffix(head, " ›")) + " "
+		it.fillMemory(r, pack.Unlinked(text), zone)
+		if head := makeLabel(r.Quote.Head); head != "" {
+			it.head += makeCodeSpan(strings.TrimSuffix(head, " ›")) + " "
 		}
 		if r.Extract != nil {
 			it.tail += between + it.note
@@ -173,35 +173,35 @@ func (it *Item) quote(r *candidate.Candidate, text string, redacted bool, zone *
 	default:
 		it.head = "**Document** "
 		it.body = withCode(text)
-		if head := label(r.Quote.Head); head != "" {
-			it.head += span(strings.TrimSuffix(head, " ›")) + " "
+		if head := makeLabel(r.Quote.Head); head != "" {
+			it.head += makeCodeSpan(strings.TrimSuffix(head, " ›")) + " "
 		}
 		if strings.HasPrefix(it.body, "```") {
 			it.head = strings.TrimRight(it.head, " ") + "\n"
 		}
-		it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importanceOf(r), "created_at": stamp(r.CreatedAt)}
+		it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importanceOf(r), "created_at": formatTime(r.CreatedAt)}
 	}
 	it.clipped = false
 }
 
-func (it *Item) code(r *candidate.Candidate, text string) {
+func (it *Item) fillCode(r *candidate.Candidate, text string) {
 	a, err := r.Code()
 	if err != nil {
 		a = schemas.CodeAttributes{}
 	}
 	path := cmp.Or(a.FilePath, r.Provenance.SourceURI)
 	title := cmp.Or(a.Name, a.QualifiedName)
-	head := "**" + emphasised(cmp.Or(line(a.UnitType), "code")) + "**"
+	head := "**" + escapeAsterisks(cmp.Or(flattenText(a.UnitType), "code")) + "**"
 	if title != "" {
-		head += " " + span(title)
+		head += " " + makeCodeSpan(title)
 	}
 	where := path
 	if path != "" {
 		if a.StartLine > 0 {
 			where += ":" + strconv.Itoa(a.StartLine)
 		}
-		head += " in " + span(where)
-		it.note = "*(truncated, see full at " + label(where) + ")*"
+		head += " in " + makeCodeSpan(where)
+		it.note = "*(truncated, see full at " + makeLabel(where) + ")*"
 	}
 	body := text
 	if a.Signature != "" {
@@ -212,15 +212,15 @@ func (it *Item) code(r *candidate.Candidate, text string) {
 		it.clipped = false
 	}
 	it.head = head
-	it.language = language(a.Language)
-	it.fence(body)
+	it.language = cleanLanguage(a.Language)
+	it.fenceBody(body)
 	it.Metadata = map[string]any{
 		"file_path": a.FilePath, "start_line": a.StartLine, "end_line": a.EndLine, "language": a.Language, "qualified_name": a.QualifiedName,
 	}
 }
 
-// fence puts code behind the first line of the head.
-func (it *Item) fence(body string) {
+// fenceBody puts code behind the first line of the head.
+func (it *Item) fenceBody(body string) {
 	title, _, _ := strings.Cut(it.head, "\n")
 	body = strings.Trim(plaintext.Shown(body), "\n")
 	fence := pack.Fence(body)
@@ -229,14 +229,14 @@ func (it *Item) fence(body string) {
 	it.tail = "\n" + fence
 }
 
-func (it *Item) value(r *candidate.Candidate, text string) {
+func (it *Item) fillValue(r *candidate.Candidate, text string) {
 	a, err := r.Value()
 	if err != nil {
 		a = schemas.ValueAttributes{}
 	}
 	it.head = "**Value**"
 	if a.Axis != "" || a.ClusterSize > 0 {
-		it.head += fmt.Sprintf(" (%s, cluster size: %d)", cmp.Or(line(a.Axis), "full"), a.ClusterSize)
+		it.head += fmt.Sprintf(" (%s, cluster size: %d)", cmp.Or(flattenText(a.Axis), "full"), a.ClusterSize)
 	}
 	it.head += ":\n"
 	it.body = escapeFirst(escapeStructure(text))
@@ -249,19 +249,19 @@ func (it *Item) value(r *candidate.Candidate, text string) {
 // mostFiles of a commit are named.
 const mostFiles = 5
 
-func (it *Item) commit(r *candidate.Candidate, text string) {
+func (it *Item) fillCommit(r *candidate.Candidate, text string) {
 	a, err := r.Commit()
 	if err != nil {
 		a = schemas.CommitAttributes{}
 	}
 	it.head = "**Commit**"
 	if a.SHA != "" {
-		it.head += " " + span(a.SHA[:min(7, len(a.SHA))])
+		it.head += " " + makeCodeSpan(a.SHA[:min(7, len(a.SHA))])
 	}
 	if a.Author != "" {
-		it.head += " by " + label(a.Author)
+		it.head += " by " + makeLabel(a.Author)
 	}
-	at := cmp.Or(line(a.Timestamp), stamp(r.CreatedAt))
+	at := cmp.Or(flattenText(a.Timestamp), formatTime(r.CreatedAt))
 	if at != "" {
 		it.head += " on " + at[:min(len(at), len(time.DateOnly))]
 	}
@@ -273,7 +273,7 @@ func (it *Item) commit(r *candidate.Candidate, text string) {
 	if len(a.FilesChanged) > 0 {
 		var names []string
 		for _, f := range a.FilesChanged[:min(mostFiles, len(a.FilesChanged))] {
-			names = append(names, emphasised(line(f)))
+			names = append(names, escapeAsterisks(flattenText(f)))
 		}
 		if more := len(a.FilesChanged) - len(names); more > 0 {
 			names = append(names, "… "+strconv.Itoa(more)+" more")
@@ -286,7 +286,7 @@ func (it *Item) commit(r *candidate.Candidate, text string) {
 	}
 }
 
-func stamp(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -80,9 +80,9 @@ func Adjust(r *candidate.Visible, similarity float64, now time.Time) float64 {
 		if err != nil {
 			x = schemas.ExperienceAttributes{}
 		}
-		return out * tier(x.ConfidenceTier) * fresh(r.CreatedAt, now)
+		return out * scoreTier(x.ConfidenceTier) * scoreFreshness(r.CreatedAt, now)
 	case schemas.KindCommit:
-		return out * fresh(r.CreatedAt, now)
+		return out * scoreFreshness(r.CreatedAt, now)
 	case schemas.KindMemory, schemas.KindSummary:
 		importance := .5
 		if r.Importance != nil {
@@ -93,7 +93,7 @@ func Adjust(r *candidate.Visible, similarity float64, now time.Time) float64 {
 	return out
 }
 
-func tier(name string) float64 {
+func scoreTier(name string) float64 {
 	switch name {
 	case "gold":
 		return 1
@@ -105,7 +105,7 @@ func tier(name string) float64 {
 	return .8
 }
 
-func fresh(at, now time.Time) float64 {
+func scoreFreshness(at, now time.Time) float64 {
 	if at.IsZero() {
 		return .95
 	}

@@ -51,24 +51,24 @@ func escapeFirst(text string) string {
 	return text
 }
 
-// line is a text on one line.
-func line(text string) string {
+// flattenText is a text on one line.
+func flattenText(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(plaintext.Unsigned(plaintext.Shown(text))), " "), "<!--", `<\!--`)
 }
 
-// label is a name on one line that holds nothing like a reference.
-func label(text string) string { return line(pack.Label(text)) }
+// makeLabel is a name on one line that holds nothing like a reference.
+func makeLabel(text string) string { return flattenText(pack.Label(text)) }
 
-// emphasised is a line between asterisks: it has none of its own.
-func emphasised(text string) string { return strings.ReplaceAll(text, "*", `\*`) }
+// escapeAsterisks is a line between asterisks: it has none of its own.
+func escapeAsterisks(text string) string { return strings.ReplaceAll(text, "*", `\*`) }
 
-// span is a code span.
-func span(text string) string {
-	return "`" + strings.ReplaceAll(label(text), "`", "'") + "`"
+// makeCodeSpan is a code span.
+func makeCodeSpan(text string) string {
+	return "`" + strings.ReplaceAll(makeLabel(text), "`", "'") + "`"
 }
 
-// language is the info string of a fence: one word of harmless characters, in lower case.
-func language(name string) string {
+// cleanLanguage is the info string of a fence: one word of harmless characters, in lower case.
+func cleanLanguage(name string) string {
 	name = strings.ToLower(name)
 	if len(name) > longestLanguage || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789+#-") != "" {
 		return ""

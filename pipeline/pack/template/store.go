@@ -73,7 +73,7 @@ func (s *Store) Register(sc scope.Scope, spec schemas.ContextTemplate, replaces 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known, err := s.load(sc.Tenant())
+	known, err := s.loadTemplates(sc.Tenant())
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s *Store) Register(sc scope.Scope, spec schemas.ContextTemplate, replaces 
 	case len(next) > MaxTemplates:
 		return fmt.Errorf("register template %q: %w: a tenant may have %d", spec.Name, ErrFull, MaxTemplates)
 	}
-	if err := s.save(sc.Tenant(), next); err != nil {
+	if err := s.saveTemplates(sc.Tenant(), next); err != nil {
 		return err
 	}
 	s.tenants[sc.Tenant()] = next
@@ -113,7 +113,7 @@ func (s *Store) Find(sc scope.Scope, name string) (*Template, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known, err := s.load(sc.Tenant())
+	known, err := s.loadTemplates(sc.Tenant())
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (s *Store) List(sc scope.Scope) ([]schemas.RegisteredTemplate, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known, err := s.load(sc.Tenant())
+	known, err := s.loadTemplates(sc.Tenant())
 	if err != nil {
 		return nil, err
 	}
@@ -150,15 +150,15 @@ func (s *Store) List(sc scope.Scope) ([]schemas.RegisteredTemplate, error) {
 	return list, nil
 }
 
-// load returns the tenant's templates, reading the file the first time. Tenants match
+// loadTemplates returns the tenant's templates, reading the file the first time. Tenants match
 // [A-Za-z0-9_-]{1,64}, so a tenant is a file name.
-func (s *Store) load(tenant string) (map[string]*Template, error) {
+func (s *Store) loadTemplates(tenant string) (map[string]*Template, error) {
 	if known, ok := s.tenants[tenant]; ok {
 		return known, nil
 	}
 	known := map[string]*Template{}
 	if s.Dir != "" {
-		raw, err := os.ReadFile(s.file(tenant))
+		raw, err := os.ReadFile(s.makeFilePath(tenant))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read templates: %w", err)
 		}
@@ -186,10 +186,10 @@ func (s *Store) load(tenant string) (map[string]*Template, error) {
 	return known, nil
 }
 
-func (s *Store) file(tenant string) string { return filepath.Join(s.Dir, tenant+".json") }
+func (s *Store) makeFilePath(tenant string) string { return filepath.Join(s.Dir, tenant+".json") }
 
-// save writes the tenant's templates to a new file and puts it in the old one's place.
-func (s *Store) save(tenant string, known map[string]*Template) error {
+// saveTemplates writes the tenant's templates to a new file and puts it in the old one's place.
+func (s *Store) saveTemplates(tenant string, known map[string]*Template) error {
 	if s.Dir == "" {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (s *Store) save(tenant string, known map[string]*Template) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("write templates: %w", err)
 	}
-	err = files.Write(s.file(tenant), func(w io.Writer) error {
+	err = files.Write(s.makeFilePath(tenant), func(w io.Writer) error {
 		_, err := w.Write(append(raw, '\n'))
 		return err
 	})

@@ -93,14 +93,14 @@ func Parse(spec schemas.ContextTemplate, author string) (*Template, error) {
 	}
 	sum := sha256.Sum256(raw)
 	t := &Template{spec: spec, author: author, sum: hex.EncodeToString(sum[:])}
-	if err := t.read(); err != nil {
+	if err := t.parseFormat(); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-// read reads the format of a memory.
-func (t *Template) read() error {
+// parseFormat reads the format of a memory.
+func (t *Template) parseFormat() error {
 	t.parts = nil
 	t.metadata = false
 	t.fenced = strings.Contains(t.spec.MemoryFormat, "```")
@@ -109,7 +109,7 @@ func (t *Template) read() error {
 	for {
 		text, after, found := strings.Cut(rest, "{{")
 		if text != "" {
-			t.parts = append(t.parts, part{text: fixed(text)})
+			t.parts = append(t.parts, part{text: cleanFixedText(text)})
 		}
 		if !found {
 			break
@@ -171,7 +171,7 @@ func (t *Template) Guard(injected func(text string) bool) (guarded *Template, le
 	}{
 		{"header", t.spec.Header, func() { out.spec.Header = "" }},
 		{"memory_format", format.String(), func() {
-			out.parts = variables(t.parts)
+			out.parts = listVariables(t.parts)
 			out.fenced = false
 		}},
 		{"separator", t.spec.Separator, func() { out.spec.Separator = "\n" }},
@@ -197,8 +197,8 @@ func (t *Template) Guard(injected func(text string) bool) (guarded *Template, le
 	return &out, left
 }
 
-// variables returns the parts that are variables, with a blank between.
-func variables(parts []part) []part {
+// listVariables returns the parts that are variables, with a blank between.
+func listVariables(parts []part) []part {
 	var out []part
 	for _, p := range parts {
 		if p.name == "" {
@@ -232,17 +232,17 @@ func (t *Template) Memory(v Values, metadata bool) string {
 			b.WriteString(twoDecimals(v.Score))
 		default:
 			if metadata {
-				b.WriteString(v.metadata(p.name))
+				b.WriteString(v.formatMetadata(p.name))
 			}
 		}
 	}
 	if asked && !t.metadata {
-		fmt.Fprintf(&b, " (%s, confidence %s, %s)", v.Type, twoDecimals(v.Confidence), v.metadata("timestamp"))
+		fmt.Fprintf(&b, " (%s, confidence %s, %s)", v.Type, twoDecimals(v.Confidence), v.formatMetadata("timestamp"))
 	}
 	return b.String()
 }
 
-func (v *Values) metadata(name string) string {
+func (v *Values) formatMetadata(name string) string {
 	switch name {
 	case "type":
 		return v.Type
@@ -262,7 +262,7 @@ func (t *Template) Join(memories []string) string {
 	if len(memories) == 0 {
 		return ""
 	}
-	return fixed(t.spec.Header) + strings.Join(memories, fixed(t.spec.Separator)) + fixed(t.spec.Footer)
+	return cleanFixedText(t.spec.Header) + strings.Join(memories, cleanFixedText(t.spec.Separator)) + cleanFixedText(t.spec.Footer)
 }
 
 // Apart is a text in which nothing looks like the separator of a template that sets memories apart on one line. Where the marks
@@ -275,8 +275,8 @@ func (t *Template) Apart(text string) string {
 	return strings.ReplaceAll(text, mark, `\`+mark)
 }
 
-// fixed is a text of the template as it is shown: it names no writer of the text behind it.
-func fixed(text string) string { return language.Unsigned(language.Shown(text)) }
+// cleanFixedText is a text of the template as it is shown: it names no writer of the text behind it.
+func cleanFixedText(text string) string { return language.Unsigned(language.Shown(text)) }
 
 // parseBuiltIn parses a template that is always there.
 func parseBuiltIn(spec schemas.ContextTemplate) (*Template, error) {

@@ -54,8 +54,8 @@ func newFeatureCache() *featureCache {
 	return &featureCache{slot: maphash.MakeSeed(), key: maphash.MakeSeed()}
 }
 
-// of returns what read says of a text, perhaps said before.
-func (l *featureCache) of(text string, read func(string) features) features {
+// findFeatures returns what read says of a text, perhaps said before.
+func (l *featureCache) findFeatures(text string, read func(string) features) features {
 	return l.ofKey(l.keyOf(text), func() features { return read(text) })
 }
 
@@ -63,7 +63,7 @@ func (l *featureCache) of(text string, read func(string) features) features {
 func (l *featureCache) ofKey(key textKey, read func() features) features {
 	stripe := &l.stripes[key.slot%lookStripes]
 	stripe.Lock()
-	known, ok := stripe.find(key.key)
+	known, ok := stripe.findKept(key.key)
 	stripe.Unlock()
 	if ok {
 		found := injection.Finding{Score: float64(known.score), Orders: known.orders, Unread: known.unread}
@@ -72,22 +72,22 @@ func (l *featureCache) ofKey(key textKey, read func() features) features {
 	v := read()
 	v.text = key
 	stripe.Lock()
-	stripe.put(kept{key.key, v.suspect, v.wording, float32(v.injected.Score), v.injected.Orders, v.injected.Unread})
+	stripe.keepText(kept{key.key, v.suspect, v.wording, float32(v.injected.Score), v.injected.Orders, v.injected.Unread})
 	stripe.Unlock()
 	return v
 }
 
-// set is where a text may stand.
-func (s *lookStripe) set(key uint64) []kept {
+// selectSet is where a text may stand.
+func (s *lookStripe) selectSet(key uint64) []kept {
 	at := int(key) & (len(s.kept) - 1) &^ (lookWays - 1)
 	return s.kept[at : at+lookWays]
 }
 
-func (s *lookStripe) find(key uint64) (kept, bool) {
+func (s *lookStripe) findKept(key uint64) (kept, bool) {
 	if len(s.kept) == 0 {
 		return kept{}, false
 	}
-	for _, k := range s.set(key) {
+	for _, k := range s.selectSet(key) {
 		if k.key == key {
 			return k, true
 		}
@@ -95,25 +95,26 @@ func (s *lookStripe) find(key uint64) (kept, bool) {
 	return kept{}, false
 }
 
-// put keeps a text, in the place of the oldest of its set.
-func (s *lookStripe) put(k kept) {
-	if _, ok := s.find(k.key); ok {
+// keepText keeps a text, in the place of the oldest of its set.
+func (s *lookStripe) keepText(k kept) {
+	if _, ok := s.findKept(k.key); ok {
 		return // somebody else has looked meanwhile
 	}
 	if 2*s.used >= len(s.kept) && len(s.kept) < lookMost {
 		before := s.kept
-		s.kept, s.used = make([]kept, max(2*lookWays, 2*len(before))), 0
+		s.kept = make([]kept, max(2*lookWays, 2*len(before)))
+		s.used = 0
 		for i := len(before) - 1; i >= 0; i-- { // the oldest of a set first
 			if before[i] != (kept{}) {
-				s.place(before[i])
+				s.placeKept(before[i])
 			}
 		}
 	}
-	s.place(k)
+	s.placeKept(k)
 }
 
-func (s *lookStripe) place(k kept) {
-	set := s.set(k.key)
+func (s *lookStripe) placeKept(k kept) {
+	set := s.selectSet(k.key)
 	if set[lookWays-1] == (kept{}) {
 		s.used++
 	}
@@ -121,11 +122,12 @@ func (s *lookStripe) place(k kept) {
 	set[0] = k
 }
 
-// forget drops all that is remembered.
-func (l *featureCache) forget() {
+// forgetTexts drops all that is remembered.
+func (l *featureCache) forgetTexts() {
 	for i := range l.stripes {
 		l.stripes[i].Lock()
-		l.stripes[i].kept, l.stripes[i].used = nil, 0
+		l.stripes[i].kept = nil
+		l.stripes[i].used = 0
 		l.stripes[i].Unlock()
 	}
 }

@@ -22,13 +22,13 @@ func TestLooksRemember(t *testing.T) {
 	const n = 120_000
 	text := func(i int) string { return fmt.Sprintf("%c%0*d", 'a'+i%26, 6+i%9, i) }
 	for i := range n {
-		if got := l.of(text(i), read); got.wording != said(text(i)) || got.injected != found(text(i)) || got.text != l.keyOf(text(i)) {
+		if got := l.findFeatures(text(i), read); got.wording != said(text(i)) || got.injected != found(text(i)) || got.text != l.keyOf(text(i)) {
 			t.Fatalf("text %d: %+v", i, got)
 		}
 	}
 	reads = 0
 	for i := range n {
-		l.of(text(i), read)
+		l.findFeatures(text(i), read)
 	}
 	if reads > n/10 {
 		t.Errorf("%d of %d texts were read again", reads, n)

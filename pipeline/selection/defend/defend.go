@@ -80,13 +80,13 @@ func New(cfg Config) (*Defenses, error) {
 // need not. It changes no result.
 func (d *Defenses) Warm(items []*candidate.Visible) {
 	for _, v := range items {
-		d.looks.of(v.Content.Text(), d.read)
+		d.looks.findFeatures(v.Content.Text(), d.readFeatures)
 		d.lookFields(v)
 	}
 }
 
 // InvalidateCaches drops what is kept of texts in memory. Call it after an erasure.
-func (d *Defenses) InvalidateCaches() { d.looks.forget() }
+func (d *Defenses) InvalidateCaches() { d.looks.forgetTexts() }
 
 // Apply drops, among the candidates that are still kept and in their order, what is
 // superseded, what has expired or is no longer valid at now, what its writer doubts,
@@ -94,23 +94,23 @@ func (d *Defenses) InvalidateCaches() { d.looks.forget() }
 // written back. Of what says the same the newest stays, and the newest of several versions takes the
 // best of their places. It returns warnings, which count what is stale and what is withheld.
 func (d *Defenses) Apply(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, oneSpeaker, d.splits)
+	return d.applyDefenses(cs, asked, now, oneSpeaker, d.judgeSplits)
 }
 
 // ApplyIgnoringSpeakers is Apply, but that two texts say the same whoever said them.
 func (d *Defenses) ApplyIgnoringSpeakers(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, anySpeaker, d.splits)
+	return d.applyDefenses(cs, asked, now, anySpeaker, d.judgeSplits)
 }
 
 // ApplyKeepingDuplicates is Apply, but that what says the same stays, and is not looked for.
 func (d *Defenses) ApplyKeepingDuplicates(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, nobody, d.splits)
+	return d.applyDefenses(cs, asked, now, nobody, d.judgeSplits)
 }
 
 // ApplyToList is ApplyKeepingDuplicates of a list that nobody reads as one text: items that share
 // an injected instruction are marked, and none is dropped for what another says.
 func (d *Defenses) ApplyToList(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, nobody, d.markSplits)
+	return d.applyDefenses(cs, asked, now, nobody, d.markSplits)
 }
 
 // joining says whose items are joined that say the same.
@@ -122,11 +122,11 @@ const (
 	anySpeaker
 )
 
-func (d *Defenses) apply(
+func (d *Defenses) applyDefenses(
 	cs []candidate.Candidate, asked bool, now time.Time, join joining, splits func([]candidate.Candidate),
 ) []string {
-	looks, fields := d.look(cs)
-	floors := d.floors(cs)
+	looks, fields := d.readTexts(cs)
+	floors := d.computeFloors(cs)
 	var old, withheld int
 	var oldest time.Time
 	for i := range cs {
@@ -134,7 +134,8 @@ func (d *Defenses) apply(
 		if !c.Kept() {
 			continue
 		}
-		if c.Drop, c.Detail = stale(c.Visible, now); !c.Kept() {
+		c.Drop, c.Detail = findStaleness(c.Visible, now)
+		if !c.Kept() {
 			if by := c.SupersededBy; c.Drop == schemas.DropSuperseded && mayBeNamed(cs, by) {
 				c.Detail = "by " + by
 			}
@@ -146,18 +147,19 @@ func (d *Defenses) apply(
 			}
 			continue
 		}
-		d.withhold(c, fields[i])
-		if c.Drop, c.Detail = d.weak(c, asked, &floors); !c.Kept() && c.Given == candidate.NotGiven { // what is given may come back
+		d.withholdFields(c, fields[i])
+		c.Drop, c.Detail = d.findWeakness(c, asked, &floors)
+		if !c.Kept() && c.Given == candidate.NotGiven { // what is given may come back
 			continue
 		}
-		d.injected(c, looks[i].injected)
+		d.treatInjected(c, looks[i].injected)
 		if len(c.Withheld) > 0 {
 			withheld++
 		}
 	}
 	splits(cs)
 	if join != nobody {
-		group(cs, looks, join == anySpeaker, d.looksInjected)
+		groupVersions(cs, looks, join == anySpeaker, d.looksInjected)
 	}
 	return append(warnOld(old, oldest), warnWithheld(withheld)...)
 }
@@ -172,7 +174,7 @@ func DropNotYetValid(cs []candidate.Candidate, now time.Time) []string {
 			early++
 		}
 	}
-	return counted(early, "stale: 1 item is not valid yet", "stale: %d items are not valid yet")
+	return formatCountWarning(early, "stale: 1 item is not valid yet", "stale: %d items are not valid yet")
 }
 
 // NotYetValid begins the detail of what DropNotYetValid dropped.
@@ -181,15 +183,16 @@ const NotYetValid = "not valid before "
 // lookPart is how many texts a processor looks at before it takes more.
 const lookPart = 8
 
-// look reads the texts and the fields of the kept candidates, on all processors: this is most
+// readTexts reads the texts and the fields of the kept candidates, on all processors: this is most
 // of the work.
-func (d *Defenses) look(cs []candidate.Candidate) (out []features, fields []fieldLook) {
-	out, fields = make([]features, len(cs)), make([]fieldLook, len(cs))
+func (d *Defenses) readTexts(cs []candidate.Candidate) (out []features, fields []fieldLook) {
+	out = make([]features, len(cs))
+	fields = make([]fieldLook, len(cs))
 	parallel.Parts(len(cs), lookPart, func(parts iter.Seq2[int, int]) {
 		for from, to := range parts {
 			for i := from; i < to; i++ {
 				if cs[i].Kept() {
-					out[i] = d.looks.of(cs[i].Content.Text(), d.read)
+					out[i] = d.looks.findFeatures(cs[i].Content.Text(), d.readFeatures)
 					fields[i] = d.lookFields(cs[i].Visible)
 				}
 			}
@@ -198,8 +201,8 @@ func (d *Defenses) look(cs []candidate.Candidate) (out []features, fields []fiel
 	return out, fields
 }
 
-// read looks at a text that was not seen lately.
-func (d *Defenses) read(text string) features {
+// readFeatures looks at a text that was not seen lately.
+func (d *Defenses) readFeatures(text string) features {
 	l := features{wording: wordingOf(language.Tokens(text), d.looks.key)}
 	if d.classifier != nil {
 		l.injected = d.classifier.Judge(text)
@@ -221,7 +224,8 @@ func warnOld(old int, oldest time.Time) []string {
 // WarnInjected counts what looks injected, of what is shown and of what was dropped for that, and what is shown in a
 // language that is not judged.
 func WarnInjected(cs []candidate.Candidate, shown []int) (out []string) {
-	suspect, unread := 0, 0
+	suspect := 0
+	unread := 0
 	for i := range cs {
 		if cs[i].Drop == schemas.DropInjection {
 			suspect++
@@ -235,12 +239,12 @@ func WarnInjected(cs []candidate.Candidate, shown []int) (out []string) {
 			unread++
 		}
 	}
-	out = counted(suspect, "injection: 1 item looks like an injected instruction", "injection: %d items look like injected instructions")
-	return append(out, counted(unread, "injection: 1 item is in a language that is not judged", "injection: %d items are in languages that are not judged")...)
+	out = formatCountWarning(suspect, "injection: 1 item looks like an injected instruction", "injection: %d items look like injected instructions")
+	return append(out, formatCountWarning(unread, "injection: 1 item is in a language that is not judged", "injection: %d items are in languages that are not judged")...)
 }
 
-// counted is a warning about so many items, none for 0.
-func counted(n int, one, many string) []string {
+// formatCountWarning is a warning about so many items, none for 0.
+func formatCountWarning(n int, one, many string) []string {
 	switch n {
 	case 0:
 		return nil
@@ -250,8 +254,8 @@ func counted(n int, one, many string) []string {
 	return []string{fmt.Sprintf(many, n)}
 }
 
-// weak drops what its writer doubts, what is not about the query, and what is a pack.
-func (d *Defenses) weak(c *candidate.Candidate, asked bool, floors *[groups]float64) (schemas.DropReason, string) {
+// findWeakness drops what its writer doubts, what is not about the query, and what is a pack.
+func (d *Defenses) findWeakness(c *candidate.Candidate, asked bool, floors *[groups]float64) (schemas.DropReason, string) {
 	if own := c.Confidence; own != nil && *own < d.cfg.Confidence {
 		return schemas.DropConfidence, fmt.Sprintf("its confidence %.2f is below %.2f", *own, d.cfg.Confidence)
 	}
@@ -282,9 +286,9 @@ func groupOf(c *candidate.Candidate) int {
 	return memories
 }
 
-// floors returns the relevance that the items of each group need. Memories answer a question together or not at all: what is
+// computeFloors returns the relevance that the items of each group need. Memories answer a question together or not at all: what is
 // asked in other words resembles no single one of them.
-func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
+func (d *Defenses) computeFloors(cs []candidate.Candidate) (out [groups]float64) {
 	if d.cfg.OffTopic < 0 {
 		return out
 	}
@@ -298,7 +302,8 @@ func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
 			}
 		}
 	}
-	if out[memories] = noRelevance; told < d.cfg.OffTopic {
+	out[memories] = noRelevance
+	if told < d.cfg.OffTopic {
 		out[memories] = d.cfg.OffTopic
 	}
 	if nearest := best[memories]; nearest >= answers && nearest > best[documents] {
@@ -329,7 +334,8 @@ func isPack(text string) bool {
 		return false
 	}
 	for line := range strings.Lines(language.Bare(text)[at:]) {
-		if line = strings.TrimLeft(line, " \t>*-"); len(line) > 2 && line[0] == '[' && line[1] >= '0' && line[1] <= '9' {
+		line = strings.TrimLeft(line, " \t>*-")
+		if len(line) > 2 && line[0] == '[' && line[1] >= '0' && line[1] <= '9' {
 			return true
 		}
 	}
@@ -347,7 +353,7 @@ func mayBeNamed(cs []candidate.Candidate, id string) bool {
 	return false
 }
 
-func stale(r *candidate.Visible, now time.Time) (schemas.DropReason, string) {
+func findStaleness(r *candidate.Visible, now time.Time) (schemas.DropReason, string) {
 	switch end := r.ExpiresAt(); {
 	case r.SupersededBy != "":
 		return schemas.DropSuperseded, ""

@@ -103,7 +103,7 @@ func TestWarmCacheIsRead(t *testing.T) {
 	d.Warm([]*candidate.Visible{item})
 	known := func() bool {
 		read := false
-		d.looks.of(item.Content.Text(), func(string) features { read = true; return features{} })
+		d.looks.findFeatures(item.Content.Text(), func(string) features { read = true; return features{} })
 		return !read
 	}
 	if !known() {

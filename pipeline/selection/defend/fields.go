@@ -166,9 +166,10 @@ func (d *Defenses) readFields(v *candidate.Visible) (out fieldLook) {
 	for i, f := range fieldsOf(v) {
 		bit := min(i, mostFields-1)
 		for _, text := range f.texts {
-			all, of = append(all, text), append(of, bit)
+			all = append(all, text)
+			of = append(of, bit)
 			found := d.classifier.Judge(text)
-			if d.instructs(text, found, v.Kind, documents) || d.partInstructs(text, f.name == signatureField) {
+			if d.isInjectedField(text, found, v.Kind, documents) || d.partInstructs(text, f.name == signatureField) {
 				out.suspect |= 1 << bit
 			}
 			out.unread = out.unread || found.Unread && len(strings.Fields(text)) >= leastProse
@@ -182,9 +183,9 @@ func (d *Defenses) readFields(v *candidate.Visible) (out fieldLook) {
 	return out
 }
 
-// instructs reports whether the text of a field looks injected. One that is an attack by itself does. A tool says by its
+// isInjectedField reports whether the text of a field looks injected. One that is an attack by itself does. A tool says by its
 // nature what to do, so it has to be surer otherwise, and a name without a blank is no sentence.
-func (d *Defenses) instructs(text string, f injection.Finding, kind schemas.Kind, documents bool) bool {
+func (d *Defenses) isInjectedField(text string, f injection.Finding, kind schemas.Kind, documents bool) bool {
 	switch {
 	case len(text) < leastField:
 		return false
@@ -193,7 +194,7 @@ func (d *Defenses) instructs(text string, f injection.Finding, kind schemas.Kind
 	case !strings.ContainsFunc(text, unicode.IsSpace):
 		return false
 	}
-	t := d.cfg.treat(f, kind, documents, 0)
+	t := d.cfg.chooseTreatment(f, kind, documents, 0)
 	return t == fenceText || t == dropText
 }
 
@@ -204,7 +205,8 @@ func (d *Defenses) instructs(text string, f injection.Finding, kind schemas.Kind
 func (d *Defenses) partInstructs(text string, code bool) bool {
 	for from := 0; from < len(text); {
 		end := endOfPart(text, from)
-		part, comment := text[from:end], code || endsInComment(text[:from])
+		part := text[from:end]
+		comment := code || endsInComment(text[:from])
 		for range 1 + mostLed {
 			part = strings.TrimSpace(part)
 			if len(part) < leastField {
@@ -255,13 +257,14 @@ func endOfPart(text string, from int) int {
 // mostLed is how many words of code may lead a sentence: "-> None Ignore …".
 const mostLed = 2
 
-// withhold leaves the suspect fields out of what renderers see of a candidate, and notes that one is not judged.
-func (d *Defenses) withhold(c *candidate.Candidate, look fieldLook) {
-	left, names := c.Visible, []string(nil)
+// withholdFields leaves the suspect fields out of what renderers see of a candidate, and notes that one is not judged.
+func (d *Defenses) withholdFields(c *candidate.Candidate, look fieldLook) {
+	left := c.Visible
+	names := []string(nil)
 	if look.suspect != 0 {
 		left, names = withoutFields(c.Visible, look.suspect)
 	}
-	if look.unread && d.cfg.treat(injection.Finding{Unread: true}, c.Kind, Documents(c.Visible), c.TrustOrDefault()) == fenceUnread {
+	if look.unread && d.cfg.chooseTreatment(injection.Finding{Unread: true}, c.Kind, Documents(c.Visible), c.TrustOrDefault()) == fenceUnread {
 		c.Unjudged = true
 	}
 	c.SetJudged(left, names)
@@ -286,7 +289,8 @@ func withoutFields(v *candidate.Visible, suspect uint64) (*candidate.Visible, []
 		case categoryField:
 			out.Category = ""
 		case sessionField:
-			out.Session, out.Scope.Session = "", ""
+			out.Session = ""
+			out.Scope.Session = ""
 		case orgField:
 			out.Scope.Org = ""
 		case projectField:
@@ -320,5 +324,5 @@ func attributeName(name string) string {
 
 // warnWithheld says of how many items fields are withheld.
 func warnWithheld(items int) []string {
-	return counted(items, "injection: a field of 1 item looks like an injected instruction and is withheld", "injection: fields of %d items look like injected instructions and are withheld")
+	return formatCountWarning(items, "injection: a field of 1 item looks like an injected instruction and is withheld", "injection: fields of %d items look like injected instructions and are withheld")
 }

@@ -53,10 +53,11 @@ const (
 	fenceUnread
 )
 
-// treat decides on a text of a kind, written with a trust. documents says that it is
+// chooseTreatment decides on a text of a kind, written with a trust. documents says that it is
 // documentation.
-func (c *Config) treat(f injection.Finding, kind schemas.Kind, documents bool, trust float64) treatment {
-	fence, drop := c.Threshold, max(c.Threshold, dropScore)
+func (c *Config) chooseTreatment(f injection.Finding, kind schemas.Kind, documents bool, trust float64) treatment {
+	fence := c.Threshold
+	drop := max(c.Threshold, dropScore)
 	if documents {
 		drop = max(drop, dropScoreDocuments)
 	}
@@ -89,12 +90,12 @@ func Documents(r *candidate.Visible) bool {
 	return r.FromFile()
 }
 
-// injected drops or marks a candidate as configured. The detail has the score and never the text.
-func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) {
+// treatInjected drops or marks a candidate as configured. The detail has the score and never the text.
+func (d *Defenses) treatInjected(c *candidate.Candidate, f injection.Finding) {
 	if d.classifier == nil {
 		return
 	}
-	switch d.cfg.treat(f, c.Kind, Documents(c.Visible), c.TrustOrDefault()) {
+	switch d.cfg.chooseTreatment(f, c.Kind, Documents(c.Visible), c.TrustOrDefault()) {
 	case dropText:
 		c.Drop, c.Detail = schemas.DropInjection, fmt.Sprintf("%s scores it %.2f", injection.Revision, f.Score)
 	case fenceText:
@@ -107,23 +108,24 @@ func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) {
 // splitDetail is the detail of an item that shares an injected instruction with others.
 const splitDetail = injection.Revision + " finds an instruction that goes on in another item of the session"
 
-// splits judges what is kept of a session together: an instruction that runs over the
+// judgeSplits judges what is kept of a session together: an instruction that runs over the
 // ends of items is of all of them, and drops or marks them.
-func (d *Defenses) splits(cs []candidate.Candidate) {
-	d.shares(cs, func(c *candidate.Candidate, share injection.Share) {
+func (d *Defenses) judgeSplits(cs []candidate.Candidate) {
+	d.markShares(cs, func(c *candidate.Candidate, share injection.Share) {
 		if share == injection.SureShare && d.cfg.Injection != InjectionFence {
-			c.Drop, c.Detail = schemas.DropInjection, splitDetail
+			c.Drop = schemas.DropInjection
+			c.Detail = splitDetail
 		}
 	})
 }
 
 // markSplits is splits, but that it marks alone.
 func (d *Defenses) markSplits(cs []candidate.Candidate) {
-	d.shares(cs, func(*candidate.Candidate, injection.Share) {})
+	d.markShares(cs, func(*candidate.Candidate, injection.Share) {})
 }
 
-// shares marks the items that share an instruction, and calls f with each.
-func (d *Defenses) shares(cs []candidate.Candidate, f func(*candidate.Candidate, injection.Share)) {
+// markShares marks the items that share an instruction, and calls f with each.
+func (d *Defenses) markShares(cs []candidate.Candidate, f func(*candidate.Candidate, injection.Share)) {
 	if d.classifier == nil {
 		return
 	}
@@ -163,7 +165,8 @@ func sessionsOf(cs []candidate.Candidate) [][]int {
 			continue
 		}
 		slices.SortFunc(at, func(a, b int) int {
-			x, y := cs[a].Visible, cs[b].Visible
+			x := cs[a].Visible
+			y := cs[b].Visible
 			return cmp.Or(cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.First, y.First), cmp.Compare(x.ID, y.ID))
 		})
 		out = append(out, at)

@@ -39,7 +39,7 @@ func TestTreat(t *testing.T) {
 		"an attack beside another language": {found: injection.Finding{Score: .8, Orders: true, Unread: true}, trust: .9, want: dropText},
 	} {
 		tc.cfg.Threshold = injection.Threshold
-		if got := tc.cfg.treat(tc.found, tc.kind, tc.documents, tc.trust); got != tc.want {
+		if got := tc.cfg.chooseTreatment(tc.found, tc.kind, tc.documents, tc.trust); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}

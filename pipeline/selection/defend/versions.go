@@ -41,8 +41,8 @@ type reading struct {
 	inOrder []uint64 // their hashes, the least first
 }
 
-// token is the text of a token.
-func (r *reading) token(i int) string { return r.text[r.tokens[i].From:r.tokens[i].To] }
+// readToken is the text of a token.
+func (r *reading) readToken(i int) string { return r.text[r.tokens[i].From:r.tokens[i].To] }
 
 // saying is what texts have in common that one item may stand for.
 type saying struct {
@@ -60,8 +60,8 @@ type statement struct {
 	session, role, source, category string
 }
 
-// group joins the kept candidates. The newest version of a statement takes the best of their places.
-func group(cs []candidate.Candidate, looks []features, anyone bool, judge func(text string) bool) {
+// groupVersions joins the kept candidates. The newest version of a statement takes the best of their places.
+func groupVersions(cs []candidate.Candidate, looks []features, anyone bool, judge func(text string) bool) {
 	v := versions{
 		cs: cs, looks: looks, anyone: anyone, judge: judge, aligner: aligner{left: effort},
 		equals: make(map[saying][]int, len(cs)), heads: map[statement][]int{}, read: map[int]*reading{},
@@ -69,26 +69,28 @@ func group(cs []candidate.Candidate, looks []features, anyone bool, judge func(t
 	order := make([]int, 0, len(cs))
 	place := make([]int, len(cs))
 	for i := range cs {
-		if place[i] = 2 * i; cs[i].Kept() {
+		place[i] = 2 * i
+		if cs[i].Kept() {
 			order = append(order, i)
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(ofDays(&cs[b]), ofDays(&cs[a])), newer(cs[a].Visible, cs[b].Visible))
+		return cmp.Or(cmp.Compare(ofDays(&cs[b]), ofDays(&cs[a])), compareAge(cs[a].Visible, cs[b].Visible))
 	})
 	moved := false
 	for _, i := range order {
-		if of, ok := v.join(i); ok && i < of && cs[i].Kept() {
-			place[of], moved = min(place[of], 2*i-1), true
+		if of, ok := v.findVersion(i); ok && i < of && cs[i].Kept() {
+			place[of] = min(place[of], 2*i-1)
+			moved = true
 		}
 	}
 	if moved {
-		arrange(cs, place)
+		arrangeCandidates(cs, place)
 	}
 }
 
-// arrange puts the candidates in the order of their places.
-func arrange(cs []candidate.Candidate, place []int) {
+// arrangeCandidates puts the candidates in the order of their places.
+func arrangeCandidates(cs []candidate.Candidate, place []int) {
 	at := make([]int, len(cs))
 	for i := range at {
 		at[i] = i
@@ -100,15 +102,15 @@ func arrange(cs []candidate.Candidate, place []int) {
 	}
 }
 
-// newer orders candidates, the newest first. A summary is older than what it was made of.
-func newer(a, b *candidate.Visible) int {
+// compareAge orders candidates, the newest first. A summary is older than what it was made of.
+func compareAge(a, b *candidate.Visible) int {
 	switch first, second := a.Kind == schemas.KindSummary, b.Kind == schemas.KindSummary; {
 	case first && !second:
 		return 1
 	case second && !first:
 		return -1
 	}
-	return cmp.Or(said(b).Compare(said(a)), cmp.Compare(b.Position, a.Position), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(findWrittenTime(b).Compare(findWrittenTime(a)), cmp.Compare(b.Position, a.Position), cmp.Compare(a.ID, b.ID))
 }
 
 // ofDays is 1 for an item of the days that the question names, else 0.
@@ -119,34 +121,35 @@ func ofDays(c *candidate.Candidate) int {
 	return 0
 }
 
-// said is when an item was written. Its writer may claim any date, but none after the log took it.
-func said(c *candidate.Visible) time.Time {
+// findWrittenTime is when an item was written. Its writer may claim any date, but none after the log took it.
+func findWrittenTime(c *candidate.Visible) time.Time {
 	if taken := c.RecordedAt; !taken.IsZero() && taken.Before(c.CreatedAt) {
 		return taken
 	}
 	return c.CreatedAt
 }
 
-// join looks for a candidate that stands for candidate i, or a newer one that i is an older version of.
-func (v *versions) join(i int) (of int, ok bool) {
-	key := v.saying(i)
+// findVersion looks for a candidate that stands for candidate i, or a newer one that i is an older version of.
+func (v *versions) findVersion(i int) (of int, ok bool) {
+	key := v.buildSaying(i)
 	for _, of := range v.equals[key] {
-		if v.mayReplace(of, i) && v.equal(of, i) {
-			v.drop(i, of)
+		if v.mayReplace(of, i) && v.isEqualText(of, i) {
+			v.dropDuplicate(i, of)
 			return of, true
 		}
 	}
 	v.equals[key] = append(v.equals[key], i)
 	c := &v.cs[i]
-	if c.Given != candidate.NotGiven || !comparable(c.Visible, &v.looks[i].wording) {
+	if c.Given != candidate.NotGiven || !canCompare(c.Visible, &v.looks[i].wording) {
 		return 0, false
 	}
 	about := statementOf(c.Visible, key)
 	for _, of := range v.heads[about] {
-		if v.left--; v.left <= 0 {
+		v.left--
+		if v.left <= 0 {
 			break
 		}
-		if newer(v.cs[of].Visible, c.Visible) < 0 && v.mayReplace(of, i) && v.revises(of, i) {
+		if compareAge(v.cs[of].Visible, c.Visible) < 0 && v.mayReplace(of, i) && v.isOlderVersion(of, i) {
 			return of, true
 		}
 	}
@@ -154,10 +157,11 @@ func (v *versions) join(i int) (of int, ok bool) {
 	return 0, false
 }
 
-func (v *versions) saying(i int) saying {
+func (v *versions) buildSaying(i int) saying {
 	c := &v.cs[i]
 	key := sayingOf(c.Visible, &v.looks[i], v.anyone)
-	key.fenced, key.given = c.Fenced(), c.Given != candidate.NotGiven
+	key.fenced = c.Fenced()
+	key.given = c.Given != candidate.NotGiven
 	return key
 }
 
@@ -180,8 +184,8 @@ func statementOf(c *candidate.Visible, says saying) statement {
 	return statement{saying: says, kind: c.Kind, session: c.SessionID(), role: c.Role, source: c.Provenance.SourceURI, category: c.Category}
 }
 
-// comparable reports whether a text may be a version of another of its session. What is given stands where it was said.
-func comparable(c *candidate.Visible, w *wording) bool {
+// canCompare reports whether a text may be a version of another of its session. What is given stands where it was said.
+func canCompare(c *candidate.Visible, w *wording) bool {
 	switch c.Kind {
 	case schemas.KindTool, schemas.KindCode, schemas.KindCommit:
 		return false
@@ -194,28 +198,29 @@ func (v *versions) mayReplace(of, i int) bool {
 	return v.cs[of].Facets.Trust >= v.cs[i].Facets.Trust
 }
 
-// equal reports whether two texts with the same hash are the same.
-func (v *versions) equal(of, i int) bool {
+// isEqualText reports whether two texts with the same hash are the same.
+func (v *versions) isEqualText(of, i int) bool {
 	if v.cs[of].Content.Text() == v.cs[i].Content.Text() {
 		return true
 	}
 	if v.cs[i].Kind == schemas.KindTool || v.looks[i].wording.tokens == 0 {
 		return false
 	}
-	a, b := v.reading(of), v.reading(i)
+	a := v.readCandidate(of)
+	b := v.readCandidate(i)
 	if len(a.tokens) != len(b.tokens) {
 		return false
 	}
 	for n := range a.tokens {
-		if !language.SameTokens(a.token(n), b.token(n)) {
+		if !language.SameTokens(a.readToken(n), b.readToken(n)) {
 			return false
 		}
 	}
 	return true
 }
 
-// reading takes a candidate's text apart, once.
-func (v *versions) reading(i int) *reading {
+// readCandidate takes a candidate's text apart, once.
+func (v *versions) readCandidate(i int) *reading {
 	r, ok := v.read[i]
 	if !ok {
 		text := v.cs[i].Content.Text()
@@ -226,51 +231,60 @@ func (v *versions) reading(i int) *reading {
 	return r
 }
 
-// drop has a candidate stand for another.
-func (v *versions) drop(i, of int) {
-	c, first := &v.cs[i], &v.cs[of]
-	c.Drop, c.Detail, c.Of = schemas.DropDuplicate, "of "+first.ID, first.ID
+// dropDuplicate has a candidate stand for another.
+func (v *versions) dropDuplicate(i, of int) {
+	c := &v.cs[i]
+	first := &v.cs[of]
+	c.Drop = schemas.DropDuplicate
+	c.Detail = "of " + first.ID
+	c.Of = first.ID
 	first.Also = append(first.Also, c.CreatedAt)
 }
 
-// revises reports whether candidate i is an older version of another, and says what it says otherwise.
-func (v *versions) revises(of, i int) bool {
+// isOlderVersion reports whether candidate i is an older version of another, and says what it says otherwise.
+func (v *versions) isOlderVersion(of, i int) bool {
 	if !v.looks[of].wording.mayAlign(&v.looks[i].wording) {
 		return false
 	}
-	old, now := v.reading(i), v.reading(of)
+	old := v.readCandidate(i)
+	now := v.readCandidate(of)
 	most := mostDiffer(len(old.tokens), len(now.tokens))
-	if differ(old.inOrder, now.inOrder, most) > most {
+	if countDifferences(old.inOrder, now.inOrder, most) > most {
 		return false
 	}
-	same, ok := v.align(hashesOf(old.tokens), hashesOf(now.tokens), most)
+	same, ok := v.alignTokens(hashesOf(old.tokens), hashesOf(now.tokens), most)
 	if !ok {
 		return false
 	}
 	for n, at := range same {
-		if at >= 0 && !language.SameTokens(old.token(n), now.token(at)) {
+		if at >= 0 && !language.SameTokens(old.readToken(n), now.readToken(at)) {
 			same[n] = -1 // their hashes alone are the same
 		}
 	}
-	text, ok := difference(old, same, len(now.tokens))
-	if ok = ok && !v.judge(text); ok { // an order within a long text can look injected once it stands alone
+	text, ok := describeDifference(old, same, len(now.tokens))
+	ok = ok && !v.judge(text)
+	if ok { // an order within a long text can look injected once it stands alone
 		c := &v.cs[i]
-		c.Newer, c.Difference = v.cs[of].ID, text
-		v.raise(of, i)
+		c.Newer = v.cs[of].ID
+		c.Difference = text
+		v.raisePlace(of, i)
 	}
 	return ok
 }
 
-// raise has a candidate stand where the better of two would.
-func (v *versions) raise(of, i int) {
-	first, c := &v.cs[of], &v.cs[i]
-	first.Score, first.Standing = max(first.Score, c.Score), max(first.Standing, c.Standing)
+// raisePlace has a candidate stand where the better of two would.
+func (v *versions) raisePlace(of, i int) {
+	first := &v.cs[of]
+	c := &v.cs[i]
+	first.Score = max(first.Score, c.Score)
+	first.Standing = max(first.Standing, c.Standing)
 }
 
-// difference is what an older text says otherwise than the newest, with a few words around it. same are the places of
+// describeDifference is what an older text says otherwise than the newest, with a few words around it. same are the places of
 // its tokens in the newest, which has so many. It reports false where it would be about as long as the text.
-func difference(r *reading, same []int, now int) (string, bool) {
-	text, old := r.text, r.tokens
+func describeDifference(r *reading, same []int, now int) (string, bool) {
+	text := r.text
+	old := r.tokens
 	show := make([]bool, len(old))
 	mark := func(from, to int) {
 		for i := max(0, from-beside); i < min(len(old), to+beside); i++ {

@@ -229,7 +229,7 @@ func TestManyAlikeAreCheap(t *testing.T) {
 			v.looks = append(v.looks, features{wording: wordingOf(language.Tokens(cs[i].Content.Text()), seed)})
 		}
 		for i := range cs {
-			v.join(i)
+			v.findVersion(i)
 		}
 		took := effort - v.left
 		t.Logf("%s: %d steps", name, took)
@@ -246,7 +246,7 @@ func TestAlign(t *testing.T) {
 		gen := rapid.SliceOfN(rapid.Uint64Range(0, 3), 0, 20)
 		a, b, most := gen.Draw(t, "a"), gen.Draw(t, "b"), rapid.IntRange(0, 42).Draw(t, "most")
 		l := aligner{left: effort}
-		same, ok := l.align(a, b, most)
+		same, ok := l.alignTokens(a, b, most)
 		if want := len(a) + len(b) - 2*common(a, b); ok != (want <= most) {
 			t.Fatalf("aligned: %t; %d differ, at most %d may", ok, want, most)
 		}
@@ -335,7 +335,7 @@ func TestDiffer(t *testing.T) {
 		}
 		slices.Sort(a)
 		slices.Sort(b)
-		if got := differ(a, b, most); got != min(want, most+1) {
+		if got := countDifferences(a, b, most); got != min(want, most+1) {
 			t.Fatalf("%d differ, want %d", got, min(want, most+1))
 		}
 	})

@@ -28,18 +28,23 @@ func wordingOf(tokens []language.Token, seed maphash.Seed) wording {
 	for _, t := range tokens {
 		maphash.WriteComparable(&h, t.Hash)
 	}
-	w.whole, w.tokens = h.Sum64(), uint16(min(len(tokens), longest+1))
+	w.whole = h.Sum64()
+	w.tokens = uint16(min(len(tokens), longest+1))
 	if w.tokens < shortest || w.tokens > longest {
 		return w
 	}
-	before, times := uint64(0), uint64(0)
+	before := uint64(0)
+	times := uint64(0)
 	for _, hash := range inOrder(tokens) {
-		if times++; hash != before {
-			before, times = hash, 0
+		times++
+		if hash != before {
+			before = hash
+			times = 0
 		}
 		hash = (hash ^ times) * golden
 		hash = (hash ^ hash>>32) * golden
-		bin, value := hash>>(64-binBits), uint16(hash>>16)|1
+		bin := hash >> (64 - binBits)
+		value := uint16(hash>>16) | 1
 		if w.least[bin] == 0 || value < w.least[bin] {
 			w.least[bin] = value
 		}
@@ -59,7 +64,8 @@ func (w *wording) mayAlign(o *wording) bool {
 	if int(max(w.tokens, o.tokens)-min(w.tokens, o.tokens)) > mostDiffer(int(w.tokens), int(o.tokens)) {
 		return false
 	}
-	same, held := 0, 0
+	same := 0
+	held := 0
 	for i, value := range w.least {
 		if value|o.least[i] != 0 {
 			held++
@@ -74,13 +80,14 @@ func (w *wording) mayAlign(o *wording) bool {
 // mostDiffer is how many tokens of two texts of so many may differ in versions of one statement.
 func mostDiffer(a, b int) int { return (a + b) * (100 - alike) / 100 }
 
-// differ counts the tokens that one of two texts has alone, whatever their order, up to one more than most.
-func differ(a, b []uint64, most int) int {
+// countDifferences counts the tokens that one of two texts has alone, whatever their order, up to one more than most.
+func countDifferences(a, b []uint64, most int) int {
 	n := 0
 	for len(a) > 0 && len(b) > 0 && n <= most {
 		switch {
 		case a[0] == b[0]:
-			a, b = a[1:], b[1:]
+			a = a[1:]
+			b = b[1:]
 		case a[0] < b[0]:
 			a = a[1:]
 			n++

@@ -51,15 +51,15 @@ func fieldValues() map[string][]string {
 	}
 }
 
-// sensible refuses tests that no item can pass: a value of another sort than the field or
+// refuseImpossibleTests refuses tests that no item can pass: a value of another sort than the field or
 // that the field cannot have, a date range that ends before it begins, and a name that is
 // nearly that of a field.
 // Any other name is an attribute's.
-func sensible(name string, tests []test) error {
+func refuseImpossibleTests(name string, tests []test) error {
 	sorts := fieldSorts()
 	want, ok := sorts[name]
 	if !ok {
-		return misspelt(name, sorts)
+		return refuseMisspeltName(name, sorts)
 	}
 	few := fieldValues()
 	for _, t := range tests {
@@ -67,8 +67,8 @@ func sensible(name string, tests []test) error {
 			continue
 		}
 		for _, v := range t.values {
-			if !of(want, v) {
-				return fmt.Errorf("%s is compared with %s, want %s", name, described(v), want)
+			if !isOfSort(want, v) {
+				return fmt.Errorf("%s is compared with %s, want %s", name, describeValue(v), want)
 			}
 			if text, ok := v.(string); ok && (t.op == "eq" || t.op == "ne") && len(few[name]) > 0 && !slices.Contains(few[name], text) {
 				return fmt.Errorf("%s has no such value, it has %s", name, strings.Join(few[name], ", "))
@@ -78,7 +78,7 @@ func sensible(name string, tests []test) error {
 	return upsideDown(tests)
 }
 
-func of(want sort, v any) bool {
+func isOfSort(want sort, v any) bool {
 	switch want {
 	case sortNumber:
 		_, ok := asNumber(v)
@@ -92,8 +92,8 @@ func of(want sort, v any) bool {
 	return ok
 }
 
-// described says what a value is, not which: it may be content.
-func described(v any) string {
+// describeValue says what a value is, not which: it may be content.
+func describeValue(v any) string {
 	switch v.(type) {
 	case string:
 		return "a text"
@@ -130,23 +130,23 @@ func compareBounds(low, high any) (int, bool) {
 	x, okX := low.(string)
 	y, okY := high.(string)
 	if !okX || !okY {
-		return compare(low, high)
+		return compareValues(low, high)
 	}
 	from, _, okX := schemas.Moment(x, time.UTC)
 	_, to, okY := schemas.Moment(y, time.UTC)
 	return from.Compare(to), okX && okY
 }
 
-// misspelt refuses a name that differs from a field's in one place, or in case, separators
+// refuseMisspeltName refuses a name that differs from a field's in one place, or in case, separators
 // and an "id" at the end alone. Attributes of such a name are reached as attributes.NAME.
-func misspelt(name string, sorts map[string]sort) error {
+func refuseMisspeltName(name string, sorts map[string]sort) error {
 	if strings.Contains(name, ".") {
 		return nil
 	}
 	fields := slices.Sorted(maps.Keys(sorts))
-	meant := slices.IndexFunc(fields, func(field string) bool { return same(name, field) })
+	meant := slices.IndexFunc(fields, func(field string) bool { return namesField(name, field) })
 	if meant < 0 && len(name) >= 3 {
-		meant = slices.IndexFunc(fields, func(field string) bool { return len(field) >= 4 && nearly(name, field) })
+		meant = slices.IndexFunc(fields, func(field string) bool { return len(field) >= 4 && isNearlyEqual(name, field) })
 	}
 	if meant < 0 {
 		return nil
@@ -154,8 +154,8 @@ func misspelt(name string, sorts map[string]sort) error {
 	return fmt.Errorf("is no field; %q is one, and an attribute is attributes.%s", fields[meant], name)
 }
 
-// same reports whether a name is a field's but for case, separators and an ending _id or Id.
-func same(name, field string) bool {
+// namesField reports whether a name is a field's but for case, separators and an ending _id or Id.
+func namesField(name, field string) bool {
 	bare := strings.NewReplacer("_", "", "-", "")
 	if strings.EqualFold(bare.Replace(name), bare.Replace(field)) {
 		return true
@@ -168,8 +168,8 @@ func same(name, field string) bool {
 	return false
 }
 
-// nearly reports whether a and b differ by one letter more, less, other or swapped.
-func nearly(a, b string) bool {
+// isNearlyEqual reports whether a and b differ by one letter more, less, other or swapped.
+func isNearlyEqual(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}

@@ -40,20 +40,20 @@ func Parse(pointer string, named map[string]any, zone *time.Location) (schemas.F
 		}
 		tests, err := parseTests(named[name])
 		if err == nil {
-			err = sensible(name, tests)
+			err = refuseImpossibleTests(name, tests)
 		}
 		if err != nil {
 			return schemas.Filter{}, nil, filterError(pointer, name, err)
 		}
-		if more, ok := pushable(name, tests); ok {
+		if more, ok := translateTests(name, tests); ok {
 			conds = append(conds, more...)
 			if f := schemas.Field(name); f != schemas.FieldCategory && f != schemas.FieldSession {
 				continue
 			} // else the principal may not see what the store goes by
 		}
-		read := reader(name)
+		read := findFieldReader(name)
 		for _, t := range tests {
-			left = append(left, func(r *candidate.Visible) bool { return t.holds(read(r), zone) })
+			left = append(left, func(r *candidate.Visible) bool { return t.isPassedBy(read(r), zone) })
 		}
 	}
 	return schemas.Where(conds...), left, nil
@@ -143,8 +143,8 @@ func parseTests(v any) ([]test, error) {
 	return []test{{"eq", []any{v}}}, nil
 }
 
-// pushable translates tests of a facet into conditions.
-func pushable(name string, tests []test) ([]schemas.Cond, bool) {
+// translateTests translates tests of a facet into conditions.
+func translateTests(name string, tests []test) ([]schemas.Cond, bool) {
 	field := schemas.Field(name)
 	switch field {
 	case schemas.FieldKind, schemas.FieldType, schemas.FieldCategory, schemas.FieldSession,
@@ -194,17 +194,17 @@ func pushNumbers(field schemas.Field, tests []test) ([]schemas.Cond, bool) {
 	return out, true
 }
 
-// holds compares a field's value; a list field passes when any element does, and a
+// isPassedBy compares a field's value; a list field passes when any element does, and a
 // value that is absent passes nothing but that it does not exist.
-func (t test) holds(value any, zone *time.Location) bool {
+func (t test) isPassedBy(value any, zone *time.Location) bool {
 	switch t.op {
 	case "exists":
-		return present(value) == t.values[0]
+		return hasValue(value) == t.values[0]
 	case "ne":
-		return present(value) && !test{"eq", t.values}.holds(value, zone)
+		return hasValue(value) && !test{"eq", t.values}.isPassedBy(value, zone)
 	}
 	if list, ok := value.([]any); ok {
-		return slices.ContainsFunc(list, func(one any) bool { return t.holds(one, zone) })
+		return slices.ContainsFunc(list, func(one any) bool { return t.isPassedBy(one, zone) })
 	}
 	return slices.ContainsFunc(t.values, func(want any) bool {
 		from, to, ok := compareSpan(value, want, zone)
@@ -225,8 +225,8 @@ func (t test) holds(value any, zone *time.Location) bool {
 	})
 }
 
-// present reports whether an item has a value.
-func present(value any) bool {
+// hasValue reports whether an item has a value.
+func hasValue(value any) bool {
 	switch x := value.(type) {
 	case nil:
 		return false
@@ -245,15 +245,15 @@ func compareSpan(value, want any, zone *time.Location) (from, to int, ok bool) {
 	at, isTime := value.(time.Time)
 	text, isText := want.(string)
 	if !isTime || !isText {
-		from, ok = compare(value, want)
+		from, ok = compareValues(value, want)
 		return from, from, ok
 	}
 	first, last, ok := schemas.Moment(text, zone)
 	return at.Compare(first), at.Compare(last), ok && !at.IsZero()
 }
 
-// compare orders two values of one sort: numbers, times, booleans or strings.
-func compare(a, b any) (int, bool) {
+// compareValues orders two values of one sort: numbers, times, booleans or strings.
+func compareValues(a, b any) (int, bool) {
 	if x, ok := asNumber(a); ok {
 		y, ok := asNumber(b)
 		if order := cmp.Compare(x, y); order != 0 || !ok {
@@ -277,8 +277,8 @@ func compare(a, b any) (int, bool) {
 
 // compareDigits orders numbers that a float64 holds alike by all the digits that they are written with.
 func compareDigits(a, b any) int {
-	x, okX := exactly(a)
-	y, okY := exactly(b)
+	x, okX := makeRational(a)
+	y, okY := makeRational(b)
 	if !okX || !okY {
 		return 0
 	}
@@ -288,7 +288,7 @@ func compareDigits(a, b any) int {
 // mostExponent is the number of letters of the longest exponent that is computed with.
 const mostExponent = 4
 
-func exactly(v any) (*big.Rat, bool) {
+func makeRational(v any) (*big.Rat, bool) {
 	switch n := v.(type) {
 	case int64:
 		return new(big.Rat).SetInt64(n), true
@@ -317,8 +317,8 @@ func asNumber(v any) (float64, bool) {
 	return 0, false
 }
 
-// reader returns how a named field is read from a record; nil for an absent value.
-func reader(name string) func(*candidate.Visible) any {
+// findFieldReader returns how a named field is read from a record; nil for an absent value.
+func findFieldReader(name string) func(*candidate.Visible) any {
 	switch name {
 	case "id":
 		return func(r *candidate.Visible) any { return r.ID }
@@ -345,11 +345,11 @@ func reader(name string) func(*candidate.Visible) any {
 	case "source_uri":
 		return func(r *candidate.Visible) any { return r.Provenance.SourceURI }
 	case "labels":
-		return func(r *candidate.Visible) any { return values(r.Facets.Labels) }
+		return func(r *candidate.Visible) any { return convertStrings(r.Facets.Labels) }
 	case "groups":
-		return func(r *candidate.Visible) any { return values(r.Facets.Groups) }
+		return func(r *candidate.Visible) any { return convertStrings(r.Facets.Groups) }
 	case "purposes":
-		return func(r *candidate.Visible) any { return values(r.Facets.Purposes) }
+		return func(r *candidate.Visible) any { return convertStrings(r.Facets.Purposes) }
 	}
 	return numberReader(name)
 }
@@ -380,10 +380,10 @@ func numberReader(name string) func(*candidate.Visible) any {
 		return func(r *candidate.Visible) any { return r.AccessCount }
 	}
 	path := strings.Split(strings.TrimPrefix(name, "attributes."), ".")
-	return func(r *candidate.Visible) any { return attribute(r.Attributes, path) }
+	return func(r *candidate.Visible) any { return findAttribute(r.Attributes, path) }
 }
 
-func values(list []string) []any {
+func convertStrings(list []string) []any {
 	out := make([]any, len(list))
 	for i, s := range list {
 		out[i] = s
@@ -391,8 +391,8 @@ func values(list []string) []any {
 	return out
 }
 
-// attribute looks a path up in a JSON object, nil for nothing.
-func attribute(raw json.RawMessage, path []string) any {
+// findAttribute looks a path up in a JSON object, nil for nothing.
+func findAttribute(raw json.RawMessage, path []string) any {
 	if len(raw) == 0 {
 		return nil
 	}

@@ -46,7 +46,7 @@ func (p *Pool) preferBetter(order []int32, req *Request, known *cache.Memo[[]uin
 		}
 		group := []int{a}
 		for b := a + 1; b < len(order); b++ {
-			if !done[b] && p.mayBeAlike(order[a], order[b]) && alike(wordsOf(a), wordsOf(b), asked) {
+			if !done[b] && p.mayBeAlike(order[a], order[b]) && hasSimilarWords(wordsOf(a), wordsOf(b), asked) {
 				group = append(group, b)
 			}
 		}
@@ -54,19 +54,20 @@ func (p *Pool) preferBetter(order []int32, req *Request, known *cache.Memo[[]uin
 			done[at] = true
 		}
 		if len(group) > 1 {
-			p.redistribute(order, group, req)
+			p.redistributeScores(order, group, req)
 		}
 	}
 }
 
 func (p *Pool) mayBeAlike(i, j int32) bool {
-	a, b := p.items[i], p.items[j]
+	a := p.items[i]
+	b := p.items[j]
 	return min(p.relevant[i], p.relevant[j]) >= leastAlike && math.Abs(p.relevant[i]-p.relevant[j]) <= alikeRelevance &&
 		a.Kind != schemas.KindCode && a.Kind != schemas.KindCommit && a.Kind == b.Kind && a.Speaker == b.Speaker && !a.IsTurn() && !b.IsTurn()
 }
 
-// alike reports whether two sorted lists of words differ in few that nobody asked for.
-func alike(a, b, asked []uint64) bool {
+// hasSimilarWords reports whether two sorted lists of words differ in few that nobody asked for.
+func hasSimilarWords(a, b, asked []uint64) bool {
 	if min(len(a), len(b)) < alikeWords {
 		return false
 	}
@@ -78,13 +79,16 @@ func alike(a, b, asked []uint64) bool {
 		var word uint64
 		switch {
 		case len(a) > 0 && len(b) > 0 && a[0] == b[0]:
-			a, b = a[1:], b[1:]
+			a = a[1:]
+			b = b[1:]
 			continue
 		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
-			word, a = a[0], a[1:]
+			word = a[0]
+			a = a[1:]
 			one++
 		default:
-			word, b = b[0], b[1:]
+			word = b[0]
+			b = b[1:]
 			other++
 		}
 		if max(one, other) > most || slices.Contains(asked, word) {
@@ -94,27 +98,31 @@ func alike(a, b, asked []uint64) bool {
 	return true
 }
 
-// redistribute gives the places and scores of a group to its items by their own signals.
-func (p *Pool) redistribute(order []int32, group []int, req *Request) {
+// redistributeScores gives the places and scores of a group to its items by their own signals.
+func (p *Pool) redistributeScores(order []int32, group []int, req *Request) {
 	type member struct {
 		at     int32
 		signal float64
 	}
 	seed := seedProfile()
 	members := make([]member, len(group))
-	fused, relevant := make([]float64, len(group)), make([]float64, len(group))
+	fused := make([]float64, len(group))
+	relevant := make([]float64, len(group))
 	for n, at := range group {
 		i := order[at]
-		v := measure(p.items[i], 0, -1, req.Now, req.Profile.Lambda)
-		members[n] = member{i, seed.score(&v)}
-		fused[n], relevant[n] = p.fused[i], p.relevant[i]
+		v := measureSignals(p.items[i], 0, -1, req.Now, req.Profile.Lambda)
+		members[n] = member{i, seed.scoreSignals(&v)}
+		fused[n] = p.fused[i]
+		relevant[n] = p.relevant[i]
 	}
 	slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(b.signal, a.signal) })
 	slices.SortFunc(fused, func(a, b float64) int { return cmp.Compare(b, a) })
 	slices.SortFunc(relevant, func(a, b float64) int { return cmp.Compare(b, a) })
 	for n, at := range group {
 		i := members[n].at
-		order[at], p.fused[i], p.relevant[i] = i, fused[n], relevant[n]
+		order[at] = i
+		p.fused[i] = fused[n]
+		p.relevant[i] = relevant[n]
 	}
 }
 

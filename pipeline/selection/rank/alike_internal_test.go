@@ -27,7 +27,7 @@ func TestAlikeIsFewWordsApart(t *testing.T) {
 		for _, w := range asked {
 			want = want && !slices.Contains(one, w) && !slices.Contains(other, w)
 		}
-		if alike(a, b, asked) != want || alike(b, a, asked) != want {
+		if hasSimilarWords(a, b, asked) != want || hasSimilarWords(b, a, asked) != want {
 			t.Fatalf("alike(%v, %v, %v) is not %v", a, b, asked, want)
 		}
 		if want {

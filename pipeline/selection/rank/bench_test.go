@@ -65,7 +65,7 @@ func BenchmarkWords(b *testing.B) {
 			b.Run(fmt.Sprintf("items=%d/new=%v", items, fresh), func(b *testing.B) {
 				l := newLexicon(sparseVectors{})
 				query := []string{"w0", "w13c6ef362", "question", "answer", "deadline", "w9e3779b1"}
-				l.look("acme", query, all)
+				l.lookUpWords("acme", query, all)
 				df, n := make([]float64, len(query)), 0
 				b.ReportAllocs()
 				var look time.Duration
@@ -77,9 +77,9 @@ func BenchmarkWords(b *testing.B) {
 						}
 					}
 					start := time.Now()
-					v := l.look("acme", query, best)
+					v := l.lookUpWords("acme", query, best)
 					look += time.Since(start)
-					near, _ := closest(&v)
+					near, _ := findClosestWords(&v)
 					maxSim(&v, near, df, float64(items))
 				}
 				b.ReportMetric(float64(look.Nanoseconds())/float64(n), "look-ns/op")
@@ -100,7 +100,7 @@ func BenchmarkCandidates(b *testing.B) {
 			n := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				p.reset()
+				p.resetPool()
 				order := make([]int32, 266)
 				for i, r := range some(all, n, len(order)) {
 					order[i] = int32(len(p.ids))
@@ -108,10 +108,10 @@ func BenchmarkCandidates(b *testing.B) {
 					p.fused, p.cues, p.distance, p.recent = append(p.fused, 1/float64(i+1)), append(p.cues, .1), append(p.distance, -1), append(p.recent, false)
 				}
 				for _, name := range []string{retrieve.NameKeyword, retrieve.NameVector, NameWords} {
-					p.open(name, 1, retrieve.Result{})
+					p.openChannel(name, 1, retrieve.Result{})
 				}
 				p.Grow()
-				n += min(1, len(s.candidates(&p, req, order, verdicts)))
+				n += min(1, len(s.makeCandidates(&p, req, order, verdicts)))
 			}
 		})
 	}

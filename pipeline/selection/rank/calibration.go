@@ -2,8 +2,8 @@
 
 package rank
 
-// calibrations returns the measured ones.
-func calibrations() (both, byWords, byMeaning Calibration) {
+// makeCalibrations returns the measured ones.
+func makeCalibrations() (both, byWords, byMeaning Calibration) {
 	// of items whose words and vectors are compared
 	both = Calibration{Bias: -5.022, Words: 2.146, Cosine: 1.836, Product: 5.646, Near: 4.866, Dated: 0.423}
 	// of items whose words alone are compared
@@ -13,8 +13,8 @@ func calibrations() (both, byWords, byMeaning Calibration) {
 	return both, byWords, byMeaning
 }
 
-// chances returns the measured ones.
-func chances() [groups]Chance {
+// makeChances returns the measured ones.
+func makeChances() [groups]Chance {
 	return [groups]Chance{
 		memories:  {Own: 0.557, Behind: 1.559, Bias: 0.000},
 		documents: {Own: 0.915, Behind: 1.865, Bias: 0.218},

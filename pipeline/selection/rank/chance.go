@@ -34,8 +34,8 @@ func groupOf(v *candidate.Visible) int {
 	return memories
 }
 
-// logit is that of the chance of an item that bears so much on the question and stands so many deviations behind the best.
-func (c *Chance) logit(bears, behind float64) float64 {
+// computeLogit is that of the chance of an item that bears so much on the question and stands so many deviations behind the best.
+func (c *Chance) computeLogit(bears, behind float64) float64 {
 	bears = min(max(bears, leastBearing), 1-leastBearing)
 	return c.Bias + c.Own*math.Log(bears/(1-bears)) - c.Behind*behind
 }
@@ -46,7 +46,8 @@ const leastBearing = 1e-4
 // weighChance turns the fused scores of the places into heights, which order items as their chances do and compare between
 // groups. A height is in deviations, like a fused score.
 func (r *Ranker) weighChance(p *Pool, at []int32) {
-	chances, best := p.chances(r), [groups]float64{}
+	chances := p.chooseChances(r)
+	best := [groups]float64{}
 	for g := range best {
 		best[g] = math.Inf(-1)
 	}
@@ -57,19 +58,19 @@ func (r *Ranker) weighChance(p *Pool, at []int32) {
 	}
 	for _, i := range at {
 		g := groupOf(p.items[i])
-		p.fused[i] = p.top + chances[g].logit(p.relevant[i], best[g]-p.fused[i])/chances[memories].Behind
+		p.fused[i] = p.top + chances[g].computeLogit(p.relevant[i], best[g]-p.fused[i])/chances[memories].Behind
 	}
 }
 
-// chances are those for what was asked about the pool.
-func (p *Pool) chances(r *Ranker) *[groups]Chance {
-	if p.channel(retrieve.NameEncoder) != nil {
+// chooseChances are those for what was asked about the pool.
+func (p *Pool) chooseChances(r *Ranker) *[groups]Chance {
+	if p.findChannel(retrieve.NameEncoder) != nil {
 		return &r.weights.Encoded
 	}
 	return &r.weights.Chances
 }
 
-// chance is the probability that an item answers.
-func (r *Ranker) chance(p *Pool, i int32) float64 {
-	return 1 / (1 + math.Exp(p.chances(r)[memories].Behind*(p.top-p.fused[i])))
+// estimateChance is the probability that an item answers.
+func (r *Ranker) estimateChance(p *Pool, i int32) float64 {
+	return 1 / (1 + math.Exp(p.chooseChances(r)[memories].Behind*(p.top-p.fused[i])))
 }

@@ -36,9 +36,9 @@ const (
 	mostlyRead  = .5 // share of a question that the lexicon must read
 )
 
-// cover notes the share of the question's weight that the words of the items at the places come
+// noteCoverage notes the share of the question's weight that the words of the items at the places come
 // close to. rows has, item by item, the closeness of each content word.
-func (p *Pool) cover(q *Question, at []int32, rows []float32) {
+func (p *Pool) noteCoverage(q *Question, at []int32, rows []float32) {
 	nq := len(q.content)
 	if q.weight == 0 || len(rows) == 0 {
 		return
@@ -69,7 +69,8 @@ func (p *Pool) coverExactly(q *Question, at []int32, remembered func(string) []u
 	slices.Sort(asked)
 	asked = slices.Compact(asked)
 	for _, i := range at {
-		terms, found := remembered(schemas.SearchText(&p.items[i].MemoryItem)), 0
+		terms := remembered(schemas.SearchText(&p.items[i].MemoryItem))
+		found := 0
 		for _, term := range asked {
 			if _, has := slices.BinarySearch(terms, term); has {
 				found++
@@ -98,9 +99,9 @@ func termsOf(text string) []uint64 {
 	return slices.Compact(out)
 }
 
-// judged are the places of the order and then those that its scores need: where a walk over links
+// listJudgedPlaces are the places of the order and then those that its scores need: where a walk over links
 // began, what links reached, and what the session's previous pack showed.
-func (p *Pool) judged(order []int32, req *Request) []int32 {
+func (p *Pool) listJudgedPlaces(order []int32, req *Request) []int32 {
 	if len(p.steps)+len(p.from)+len(req.Previous) == 0 {
 		return order
 	}
@@ -111,7 +112,8 @@ func (p *Pool) judged(order []int32, req *Request) []int32 {
 	out := slices.Clone(order)
 	add := func(i int32) {
 		if !has[i] && p.items[i] != nil {
-			out, has[i] = append(out, i), true
+			out = append(out, i)
+			has[i] = true
 		}
 	}
 	for _, s := range p.steps {
@@ -124,45 +126,50 @@ func (p *Pool) judged(order []int32, req *Request) []int32 {
 	return out
 }
 
-// judge sets the evidence and the relevance of the items at the places. Where there is neither a
+// judgeItems sets the evidence and the relevance of the items at the places. Where there is neither a
 // word nor a vector that could be compared, relevance is that of the order. So it is in a language that the lexicon
 // does not read: how many of its terms an item has says little there, as they are not weighed. See byOrder.
-func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
-	vectors, encoder := p.channel(retrieve.NameVector), p.channel(retrieve.NameEncoder)
+func (r *Ranker) judgeItems(p *Pool, q *Question, at []int32) {
+	vectors := p.findChannel(retrieve.NameVector)
+	encoder := p.findChannel(retrieve.NameEncoder)
 	if !q.cosines {
 		vectors = nil
 	}
-	byOrder, letters := p.byOrder(q, at), foreign(q.words)
+	byOrder := p.byOrder(q, at)
+	letters := findForeignLetters(q.words)
 	odd := q.wordless || p.madeUp(q, at)
 	for n, i := range at {
 		e := candidate.Evidence{Words: p.covered[i], ByWords: len(q.content) > 0, ByMeaning: vectors != nil && !q.unread}
 		if e.ByMeaning {
 			e.Cosine = vectors.raw[i]
 		}
-		both, byMeaning := &r.both, &r.byMeaning
-		if e.ByEncoder = e.ByMeaning && encoder != nil && !p.lacking[i]; e.ByEncoder {
+		both := &r.both
+		byMeaning := &r.byMeaning
+		e.ByEncoder = e.ByMeaning && encoder != nil && !p.lacking[i]
+		if e.ByEncoder {
 			e.Encoded = encoder.raw[i]
-			both, byMeaning = &r.bothEncoded, &r.byEncoded
+			both = &r.bothEncoded
+			byMeaning = &r.byEncoded
 		}
-		e.Dated = timely(q, p.items[i], nil)
+		e.Dated = scoreTimeliness(q, p.items[i], nil)
 		for _, n := range p.near[i] {
 			e.NearWords = max(e.NearWords, p.covered[n.at])
 		}
 		p.evidence[i] = e
 		switch {
 		case byOrder(n, i):
-			p.relevant[i] = relevance(p.fused[i])
+			p.relevant[i] = computeRelevance(p.fused[i])
 		case e.ByWords && e.ByMeaning:
-			p.relevant[i] = both.probability(&e)
+			p.relevant[i] = both.computeProbability(&e)
 		case e.ByWords:
-			p.relevant[i] = r.byWords.probability(&e)
+			p.relevant[i] = r.byWords.computeProbability(&e)
 		case e.ByMeaning:
-			p.relevant[i] = byMeaning.probability(&e)
+			p.relevant[i] = byMeaning.computeProbability(&e)
 		default:
-			p.relevant[i] = relevance(p.fused[i])
+			p.relevant[i] = computeRelevance(p.fused[i])
 		}
 		switch {
-		case q.all && timely(q, p.items[i], r.namedDays(p.items[i], q.zone)) >= 1:
+		case q.all && scoreTimeliness(q, p.items[i], r.namedDays(p.items[i], q.zone)) >= 1:
 			p.relevant[i] = 1
 		case q.all:
 			p.relevant[i] = 0
@@ -206,7 +213,7 @@ func (p *Pool) byOrder(q *Question, at []int32) func(n int, i int32) bool {
 	if best <= 0 {
 		return all(false)
 	}
-	letters := foreign(q.words)
+	letters := findForeignLetters(q.words)
 	return func(n int, i int32) bool {
 		return terms[i] >= sharesTerms*best || n < firstByOrder && p.mayBear(q, i, letters)
 	}
@@ -216,15 +223,15 @@ func (p *Pool) byOrder(q *Question, at []int32) func(n int, i int32) bool {
 // beside one that does, is of a day that it names, or has one of the letters that are not Latin. Of other items nothing
 // tells which come first.
 func (p *Pool) mayBear(q *Question, i int32, letters string) bool {
-	if letters == "" || p.covered[i] > 0 || timely(q, p.items[i], nil) > 0 {
+	if letters == "" || p.covered[i] > 0 || scoreTimeliness(q, p.items[i], nil) > 0 {
 		return true
 	}
 	return strings.ContainsAny(schemas.SearchText(&p.items[i].MemoryItem), letters) ||
 		slices.ContainsFunc(p.near[i], func(n neighbour) bool { return p.covered[n.at] > 0 })
 }
 
-// foreign returns the letters of words that are not Latin.
-func foreign(ws []string) string {
+// findForeignLetters returns the letters of words that are not Latin.
+func findForeignLetters(ws []string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) || unicode.Is(unicode.Latin, r) {
 			return -1
@@ -241,14 +248,18 @@ type Calibration struct {
 
 // Terms returns the terms of a calibration by the names of its fields.
 func Terms(e candidate.Evidence) map[string]float64 {
-	words, cosine, encoded := e.Words, min(1, max(0, e.Cosine)), min(1, max(0, e.Encoded))
+	words := e.Words
+	cosine := min(1, max(0, e.Cosine))
+	encoded := min(1, max(0, e.Encoded))
 	return map[string]float64{"Bias": 1, "Encoded": encoded, "EncodedSquared": encoded * encoded, "Words": words, "WordsSquared": words * words, "Cosine": cosine, "CosineSquared": cosine * cosine,
 		"Product": words * cosine, "Near": max(0, e.NearWords-words), "Dated": e.Dated}
 }
 
-// probability is the relevance of what the evidence is of.
-func (c *Calibration) probability(e *candidate.Evidence) float64 {
-	words, cosine, encoded := e.Words, min(1, max(0, e.Cosine)), min(1, max(0, e.Encoded))
+// computeProbability is the relevance of what the evidence is of.
+func (c *Calibration) computeProbability(e *candidate.Evidence) float64 {
+	words := e.Words
+	cosine := min(1, max(0, e.Cosine))
+	encoded := min(1, max(0, e.Encoded))
 	sum := c.Bias + encoded*(c.Encoded+c.EncodedSquared*encoded) + words*(c.Words+c.WordsSquared*words) + cosine*(c.Cosine+c.CosineSquared*cosine) + c.Product*words*cosine +
 		c.Near*max(0, e.NearWords-words) + c.Dated*e.Dated
 	return 1 / (1 + math.Exp(-sum))

@@ -39,14 +39,14 @@ const maxSpeakers = 50
 // shortQuestion is the length in bytes under which a turn that only asks is one.
 const shortQuestion = 140
 
-// features returns those that can say something about this query and the items that were
+// chooseFeatures returns those that can say something about this query and the items that were
 // found and may be seen.
-func (r *Ranker) features(q *Question, p *Pool) []Feature {
+func (r *Ranker) chooseFeatures(q *Question, p *Pool) []Feature {
 	st := statsOf(p.items)
 	w := &r.weights
 	var out []Feature
 	put := func(name string, weight float64, value func(*candidate.Visible) float64) {
-		if weight != 0 && !r.disabled(name) {
+		if weight != 0 && !r.isDisabled(name) {
 			out = append(out, Feature{Name: name, Weight: weight, Value: value})
 		}
 	}
@@ -57,7 +57,7 @@ func (r *Ranker) features(q *Question, p *Pool) []Feature {
 		put(FeatureSpeaker, w.Speaker, func(v *candidate.Visible) float64 { return oneIf(v.Speaker != "" && named[v.Speaker]) })
 	}
 	if len(q.days) > 0 {
-		put(FeatureDate, w.Date, func(v *candidate.Visible) float64 { return timely(q, v, r.namedDays(v, q.zone)) })
+		put(FeatureDate, w.Date, func(v *candidate.Visible) float64 { return scoreTimeliness(q, v, r.namedDays(v, q.zone)) })
 	}
 	if q.when {
 		put(FeatureWhen, w.When, func(v *candidate.Visible) float64 {

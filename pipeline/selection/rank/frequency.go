@@ -39,24 +39,24 @@ func newDocFrequency(index keyword.Index) *docFrequency {
 	return &docFrequency{index: index, seen: map[frequencyKey]frequency{}}
 }
 
-// forget drops every frequency: what was erased must not weigh in what is found.
-func (s *docFrequency) forget() {
+// forgetFrequencies drops every frequency: what was erased must not weigh in what is found.
+func (s *docFrequency) forgetFrequencies() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.seen)
 	s.era++
 }
 
-// known is of for what was measured before; ok is false when that is not every word.
-func (s *docFrequency) known(sc scope.Scope, among keyword.Query, n int, ws []string) (df []float64, ok bool) {
-	key := frequencyKey{tenant: sc.Tenant(), filter: fingerprint(among.Filter, among.Exclude)}
+// recallFrequencies is of for what was measured before; ok is false when that is not every word.
+func (s *docFrequency) recallFrequencies(sc scope.Scope, among keyword.Query, n int, ws []string) (df []float64, ok bool) {
+	key := frequencyKey{tenant: sc.Tenant(), filter: hashFilter(among.Filter, among.Exclude)}
 	df = make([]float64, len(ws))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, w := range ws {
 		key.word = w
 		known, ok := s.seen[key]
-		if !ok || known.old(n) {
+		if !ok || known.isOutdated(n) {
 			return nil, false
 		}
 		df[i] = known.value * float64(n)
@@ -64,9 +64,9 @@ func (s *docFrequency) known(sc scope.Scope, among keyword.Query, n int, ws []st
 	return df, true
 }
 
-// of returns the document frequency of each word among the n documents of a query.
-func (s *docFrequency) of(ctx context.Context, sc scope.Scope, among keyword.Query, n int, ws []string) ([]float64, error) {
-	key := frequencyKey{tenant: sc.Tenant(), filter: fingerprint(among.Filter, among.Exclude)}
+// findFrequencies returns the document frequency of each word among the n documents of a query.
+func (s *docFrequency) findFrequencies(ctx context.Context, sc scope.Scope, among keyword.Query, n int, ws []string) ([]float64, error) {
+	key := frequencyKey{tenant: sc.Tenant(), filter: hashFilter(among.Filter, among.Exclude)}
 	out := make([]float64, len(ws))
 	for i, w := range ws {
 		key.word = w
@@ -74,21 +74,21 @@ func (s *docFrequency) of(ctx context.Context, sc scope.Scope, among keyword.Que
 		known, ok := s.seen[key]
 		era := s.era
 		s.mu.Unlock()
-		if !ok || known.old(n) {
+		if !ok || known.isOutdated(n) {
 			res, err := s.index.Search(ctx, sc, oneWord(among, w))
 			if err != nil {
 				return nil, err
 			}
 			known = frequencyOf(&res)
-			s.put(key, known, era)
+			s.storeFrequency(key, known, era)
 		}
 		out[i] = known.value * float64(n)
 	}
 	return out, nil
 }
 
-// old reports whether the documents are too many more, or fewer, than when it was measured.
-func (s frequency) old(n int) bool { return 5*max(s.n-n, n-s.n) > s.n }
+// isOutdated reports whether the documents are too many more, or fewer, than when it was measured.
+func (s frequency) isOutdated(n int) bool { return 5*max(s.n-n, n-s.n) > s.n }
 
 // frequencyOf is what a one-word search says.
 func frequencyOf(res *keyword.Result) frequency {
@@ -100,9 +100,9 @@ func frequencyOf(res *keyword.Result) frequency {
 	return out
 }
 
-// measure looks at words under several filters at once, among as many documents as each
+// measureFrequencies looks at words under several filters at once, among as many documents as each
 // lets through, where the index can do that. What it does not find out, of does.
-func (s *docFrequency) measure(ctx context.Context, sc scope.Scope, among keyword.Query, filters []schemas.Filter, n []int, ws []string) {
+func (s *docFrequency) measureFrequencies(ctx context.Context, sc scope.Scope, among keyword.Query, filters []schemas.Filter, n []int, ws []string) {
 	index, ok := s.index.(keyword.Batch)
 	if !ok {
 		return
@@ -113,9 +113,10 @@ func (s *docFrequency) measure(ctx context.Context, sc scope.Scope, among keywor
 		s.mu.Lock()
 		era := s.era
 		for i, f := range filters {
-			key := frequencyKey{tenant: sc.Tenant(), filter: fingerprint(f, among.Exclude), word: w}
-			if known, ok := s.seen[key]; !ok || known.old(n[i]) {
-				some, keys = append(some, f), append(keys, key)
+			key := frequencyKey{tenant: sc.Tenant(), filter: hashFilter(f, among.Exclude), word: w}
+			if known, ok := s.seen[key]; !ok || known.isOutdated(n[i]) {
+				some = append(some, f)
+				keys = append(keys, key)
 			}
 		}
 		s.mu.Unlock()
@@ -127,12 +128,12 @@ func (s *docFrequency) measure(ctx context.Context, sc scope.Scope, among keywor
 			return
 		}
 		for i := range results {
-			s.put(keys[i], frequencyOf(&results[i]), era)
+			s.storeFrequency(keys[i], frequencyOf(&results[i]), era)
 		}
 	}
 }
 
-func (s *docFrequency) put(key frequencyKey, v frequency, era uint64) {
+func (s *docFrequency) storeFrequency(key frequencyKey, v frequency, era uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if era != s.era {
@@ -146,12 +147,13 @@ func (s *docFrequency) put(key frequencyKey, v frequency, era uint64) {
 
 // oneWord is a query for a word among the documents of another query.
 func oneWord(among keyword.Query, word string) keyword.Query {
-	among.Text, among.Limit = word, 1
+	among.Text = word
+	among.Limit = 1
 	return among
 }
 
-// fingerprint hashes a filter's conditions, and the documents that do not count.
-func fingerprint(f schemas.Filter, without []string) uint64 {
+// hashFilter hashes a filter's conditions, and the documents that do not count.
+func hashFilter(f schemas.Filter, without []string) uint64 {
 	h := fnv.New64a()
 	for _, id := range without {
 		h.Write([]byte(id + "\x00"))

@@ -13,25 +13,26 @@ import (
 // Long turns share little, so that an answer of a page does not lift its question.
 type kernel struct{ near, far, damping float64 }
 
-func (k kernel) g(terms int32) float64 {
+func (k kernel) computeDamping(terms int32) float64 {
 	if terms <= 0 || k.damping <= 0 {
 		return 1
 	}
 	return min(1, k.damping/float64(terms))
 }
 
-// root writes √g of each index into p.roots.
-func (k kernel) root(p *Pool) {
-	p.roots = lengthen(p.roots, len(p.ids))
+// writeRoots writes √g of each index into p.roots.
+func (k kernel) writeRoots(p *Pool) {
+	p.roots = lengthenSlice(p.roots, len(p.ids))
 	for i := range p.ids {
-		p.roots[i] = math.Sqrt(k.g(p.terms[i]))
+		p.roots[i] = math.Sqrt(k.computeDamping(p.terms[i]))
 	}
 }
 
-// smooth returns K(raw) of each index, until it is called again; p.roots is current.
-func (k kernel) smooth(p *Pool, raw []float64) []float64 {
-	p.smoothed = lengthen(p.smoothed, len(p.ids))
-	root, out := p.roots, p.smoothed
+// smoothScores returns K(raw) of each index, until it is called again; p.roots is current.
+func (k kernel) smoothScores(p *Pool, raw []float64) []float64 {
+	p.smoothed = lengthenSlice(p.smoothed, len(p.ids))
+	root := p.roots
+	out := p.smoothed
 	for i := range p.ids {
 		v := raw[i]
 		if list := p.near[i]; len(list) > 0 {
@@ -50,7 +51,7 @@ func (k kernel) smooth(p *Pool, raw []float64) []float64 {
 	return out
 }
 
-// spread estimates the moments of K(S) over the tenant from those of S, taking the
+// estimateMoments estimates the moments of K(S) over the tenant from those of S, taking the
 // neighbourhoods in the pool for those of the tenant. With w_ij what i takes of j,
 // A_i = Σ_j w_ij, B_i = Σ_j w_ij², and rho the correlation of S between neighbours:
 //
@@ -59,14 +60,15 @@ func (k kernel) smooth(p *Pool, raw []float64) []float64 {
 //
 // The last term is there because turns of different length take differently much.
 // p.roots is current.
-func (k kernel) spread(p *Pool, rho, mean, sd float64) (meanK, sdK float64) {
+func (k kernel) estimateMoments(p *Pool, rho, mean, sd float64) (meanK, sdK float64) {
 	var n, sumA, squareA, sumB float64
 	for i := range p.ids {
 		if len(p.near[i]) == 0 {
 			continue
 		}
-		g := k.g(p.terms[i])
-		a, b := 0.0, 0.0
+		g := k.computeDamping(p.terms[i])
+		a := 0.0
+		b := 0.0
 		for _, other := range p.near[i] {
 			w := g * k.far * p.roots[other.at]
 			if other.offset == 1 || other.offset == -1 {
@@ -83,30 +85,32 @@ func (k kernel) spread(p *Pool, rho, mean, sd float64) (meanK, sdK float64) {
 	if n == 0 {
 		return mean, sd
 	}
-	a, a2, b := sumA/n, squareA/n, sumB/n
+	a := sumA / n
+	a2 := squareA / n
+	b := sumB / n
 	variance := sd*sd*(1+b+rho*(2*a+a2-b)) + mean*mean*max(0, a2-a*a)
 	return mean * (1 + a), math.Sqrt(variance)
 }
 
-// fuse writes the weighted sum of the channels' z-scores to p.fused, weighed for the
+// fuseChannels writes the weighted sum of the channels' z-scores to p.fused, weighed for the
 // query.
-func (p *Pool) fuse(k kernel, q *weighing) {
+func (p *Pool) fuseChannels(k kernel, q *weighing) {
 	clear(p.fused)
-	k.root(p)
+	k.writeRoots(p)
 	for _, c := range p.channels {
-		smoothed := k.smooth(p, c.raw)
-		mean, sd := k.spread(p, correlation(c.name), c.found.Mean, deviation(c.found.SD))
-		weight := q.of(c.name) * c.weight
+		smoothed := k.smoothScores(p, c.raw)
+		mean, sd := k.estimateMoments(p, findCorrelation(c.name), c.found.Mean, repairDeviation(c.found.SD))
+		weight := q.findFactor(c.name) * c.weight
 		for i := range p.ids {
 			c.z[i] = (smoothed[i] - mean) / sd
-			p.fused[i] += weight * q.damped(c.name, c.z[i])
+			p.fused[i] += weight * q.dampScore(c.name, c.z[i])
 		}
 	}
 }
 
-// correlation of a channel's scores between turns next to each other, as measured
+// findCorrelation of a channel's scores between turns next to each other, as measured
 // on conversations.
-func correlation(name string) float64 {
+func findCorrelation(name string) float64 {
 	if name == retrieve.NameVector || name == retrieve.NameEncoder {
 		return .18
 	}

@@ -45,22 +45,24 @@ type lexicon struct {
 
 func newLexicon(source WordVectors) *lexicon {
 	l := &lexicon{source: source, seed: maphash.MakeSeed()}
-	l.reset()
+	l.resetLexicon()
 	return l
 }
 
-// forget empties the lexicon: what was erased must not stay in it.
-func (l *lexicon) forget() {
+// forgetWords empties the lexicon: what was erased must not stay in it.
+func (l *lexicon) forgetWords() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.reset()
+	l.resetLexicon()
 }
 
-// reset makes everything new: a view that is in use keeps what it has.
-func (l *lexicon) reset() {
+// resetLexicon makes everything new: a view that is in use keeps what it has.
+func (l *lexicon) resetLexicon() {
 	l.ids = make(map[uint64]int32, 4096)
 	l.lists = newWordLists(listBytes)
-	l.pages, l.scales, l.stems = nil, nil, nil
+	l.pages = nil
+	l.scales = nil
+	l.stems = nil
 	l.era++
 }
 
@@ -77,8 +79,8 @@ type view struct {
 	scratch *sync.Pool // nil: none
 }
 
-// take returns room to compare words in; give takes it back.
-func (v *view) take() *wordCloseness {
+// takeScratch returns room to compare words in; give takes it back.
+func (v *view) takeScratch() *wordCloseness {
 	if v.scratch != nil {
 		if c, ok := v.scratch.Get().(*wordCloseness); ok {
 			return c
@@ -87,72 +89,75 @@ func (v *view) take() *wordCloseness {
 	return &wordCloseness{}
 }
 
-func (v *view) give(c *wordCloseness) {
+func (v *view) returnScratch(c *wordCloseness) {
 	if v.scratch != nil {
 		v.scratch.Put(c)
 	}
 }
 
-func (v *view) row(word int32) []int8 {
+func (v *view) findWordRow(word int32) []int8 {
 	at := int(word) % pageWords * v.stride
 	return v.pages[word/pageWords][at : at+v.stride]
 }
 
-// look returns the words of the query and of the records, embedding what is new.
-func (l *lexicon) look(tenant string, query []string, records []*candidate.Visible) view {
+// lookUpWords returns the words of the query and of the records, embedding what is new.
+func (l *lexicon) lookUpWords(tenant string, query []string, records []*candidate.Visible) view {
 	for {
 		v := view{docs: make([]doc, len(records)), query: make([]int32, len(query)), scratch: &l.scratch}
-		era, readers := l.read(tenant, query, records, &v)
-		if len(readers) == 0 || l.keep(era, tenant, records, readers, &v) {
+		era, readers := l.readInEra(tenant, query, records, &v)
+		if len(readers) == 0 || l.keepReadings(era, tenant, records, readers, &v) {
 			return v
 		}
 	}
 }
 
-// read is readAll, and says in which era: word numbers hold until it ends.
-func (l *lexicon) read(tenant string, query []string, records []*candidate.Visible, v *view) (era uint64, readers []*wordReader) {
+// readInEra is readAll, and says in which era: word numbers hold until it ends.
+func (l *lexicon) readInEra(tenant string, query []string, records []*candidate.Visible, v *view) (era uint64, readers []*wordReader) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	readers = l.readAll(tenant, query, records, v)
-	l.show(v)
+	l.fillView(v)
 	return l.era, readers
 }
 
-// keep takes over what was read and completes the view with it. It reports false, and does
+// keepReadings takes over what was read and completes the view with it. It reports false, and does
 // nothing, when the era is another by now.
-func (l *lexicon) keep(era uint64, tenant string, records []*candidate.Visible, readers []*wordReader, v *view) bool {
+func (l *lexicon) keepReadings(era uint64, tenant string, records []*candidate.Visible, readers []*wordReader, v *view) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ids) > lexiconWords {
-		l.reset()
+		l.resetLexicon()
 	}
 	if l.era != era {
 		return false
 	}
 	for _, r := range readers {
 		for i, key := range r.keys {
-			r.numbers = append(r.numbers, l.add(key, r.scales[i], r.stems[i], r.rows[i]))
+			r.numbers = append(r.numbers, l.addLexiconWord(key, r.scales[i], r.stems[i], r.rows[i]))
 		}
-		r.settle(r.words)
+		r.settleNumbers(r.words)
 		from := 0
 		for _, one := range r.readings {
 			key, position := l.lists.keyOf(records[one.at])
-			v.docs[one.at] = l.lists.put(tenant, key, position, one.length, r.words[from:one.end])
+			v.docs[one.at] = l.lists.keepWordList(tenant, key, position, one.length, r.words[from:one.end])
 			from = one.end
 		}
 	}
-	readers[0].settle(v.query)
-	l.show(v)
+	readers[0].settleNumbers(v.query)
+	l.fillView(v)
 	return true
 }
 
-func (l *lexicon) show(v *view) {
-	v.stride, v.pages, v.scales, v.stems = l.stride, l.pages, l.scales, l.stems
+func (l *lexicon) fillView(v *view) {
+	v.stride = l.stride
+	v.pages = l.pages
+	v.scales = l.scales
+	v.stems = l.stems
 }
 
-// add returns the number of a word, which is new as a rule. Rows that a view may see never
+// addLexiconWord returns the number of a word, which is new as a rule. Rows that a view may see never
 // change.
-func (l *lexicon) add(key uint64, scale float32, stem uint64, row []int8) int32 {
+func (l *lexicon) addLexiconWord(key uint64, scale float32, stem uint64, row []int8) int32 {
 	if id, ok := l.ids[key]; ok {
 		return id
 	}
@@ -162,7 +167,8 @@ func (l *lexicon) add(key uint64, scale float32, stem uint64, row []int8) int32 
 		l.pages = append(l.pages, make([]int8, pageWords*l.stride))
 	}
 	copy(l.pages[id/pageWords][int(id)%pageWords*l.stride:], row)
-	l.scales, l.stems = append(l.scales, scale), append(l.stems, stem)
+	l.scales = append(l.scales, scale)
+	l.stems = append(l.stems, stem)
 	l.ids[key] = id
 	return id
 }

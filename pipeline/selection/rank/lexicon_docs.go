@@ -43,8 +43,8 @@ func newWordLists(most int) wordLists {
 	return wordLists{seed: maphash.MakeSeed(), most: most, tenants: map[string]*tenantLists{}}
 }
 
-// full reports whether more pushes out what is there.
-func (l *wordLists) full() bool { return l.bytes+4*listPage > l.most }
+// isNearlyFull reports whether more pushes out what is there.
+func (l *wordLists) isNearlyFull() bool { return l.bytes+4*listPage > l.most }
 
 // keyOf returns by what an item's words are known: by its id and version, or, where part of it may be hidden, by what
 // may be seen of it.
@@ -60,7 +60,7 @@ func (l *wordLists) keyOf(v *candidate.Visible) (key uint64, position int64) {
 	return h.Sum64(), 0
 }
 
-func (l *wordLists) get(t *tenantLists, key uint64, position int64) (doc, bool) {
+func (l *wordLists) findWordList(t *tenantLists, key uint64, position int64) (doc, bool) {
 	if t == nil {
 		return doc{}, false
 	}
@@ -69,29 +69,29 @@ func (l *wordLists) get(t *tenantLists, key uint64, position int64) (doc, bool) 
 		return doc{}, false
 	}
 	list := t.pages[place>>32-t.first][uint32(place):]
-	if join(list[2], list[3]) != uint64(position) {
+	if joinHalves(list[2], list[3]) != uint64(position) {
 		return doc{}, false
 	}
 	end := listHead + list[5]
 	return doc{words: list[listHead:end:end], length: list[4]}, true
 }
 
-// put keeps a copy of an item's words and returns it.
-func (l *wordLists) put(tenant string, key uint64, position int64, length int32, list []int32) doc {
+// keepWordList keeps a copy of an item's words and returns it.
+func (l *wordLists) keepWordList(tenant string, key uint64, position int64, length int32, list []int32) doc {
 	size := listHead + len(list)
-	for len(l.tenants) > 0 && l.full() {
-		l.evict()
+	for len(l.tenants) > 0 && l.isNearlyFull() {
+		l.evictOldestPage()
 	}
 	t := l.tenants[tenant]
 	if t == nil {
 		t = &tenantLists{at: map[uint64]uint64{}}
 		l.tenants[tenant] = t
 	}
-	last := l.room(t, size)
+	last := l.makePageRoom(t, size)
 	page := t.pages[last]
 	at := len(page)
 	if _, ok := t.at[key]; !ok {
-		l.count(t, listPlace)
+		l.countBytes(t, listPlace)
 	}
 	page = append(page, int32(key), int32(key>>32), int32(position), int32(position>>32), length, int32(len(list)))
 	page = append(page, list...)
@@ -100,47 +100,53 @@ func (l *wordLists) put(tenant string, key uint64, position int64, length int32,
 	return doc{words: page[at+listHead : len(page) : len(page)], length: length}
 }
 
-// room returns the place of the tenant's last page, which has room for size numbers.
-func (l *wordLists) room(t *tenantLists, size int) int {
+// makePageRoom returns the place of the tenant's last page, which has room for size numbers.
+func (l *wordLists) makePageRoom(t *tenantLists, size int) int {
 	last := len(t.pages) - 1
 	if last < 0 || len(t.pages[last])+size > listPage {
-		t.pages, last = append(t.pages, nil), last+1
+		t.pages = append(t.pages, nil)
+		last = last + 1
 	}
 	if page := t.pages[last]; len(page)+size > cap(page) {
 		grown := make([]int32, len(page), max(256, min(2*cap(page), listPage), len(page)+size))
 		copy(grown, page)
-		l.count(t, 4*(cap(grown)-cap(page)))
+		l.countBytes(t, 4*(cap(grown)-cap(page)))
 		t.pages[last] = grown
 	}
 	return last
 }
 
-// evict drops the oldest page of the tenant that has the most.
-func (l *wordLists) evict() {
+// evictOldestPage drops the oldest page of the tenant that has the most.
+func (l *wordLists) evictOldestPage() {
 	var name string
 	var t *tenantLists
 	for n, other := range l.tenants {
 		if t == nil || other.bytes > t.bytes {
-			name, t = n, other
+			name = n
+			t = other
 		}
 	}
 	page := t.pages[0]
 	for at := 0; at < len(page); at += listHead + int(page[at+5]) {
-		key := join(page[at], page[at+1])
+		key := joinHalves(page[at], page[at+1])
 		if t.at[key] == t.first<<32|uint64(at) {
 			delete(t.at, key)
-			l.count(t, -listPlace)
+			l.countBytes(t, -listPlace)
 		}
 	}
-	l.count(t, -4*cap(page))
+	l.countBytes(t, -4*cap(page))
 	t.pages[0] = nil
-	t.pages, t.first = t.pages[1:], t.first+1
+	t.pages = t.pages[1:]
+	t.first = t.first + 1
 	if len(t.pages) == 0 {
 		l.bytes -= t.bytes
 		delete(l.tenants, name)
 	}
 }
 
-func (l *wordLists) count(t *tenantLists, bytes int) { t.bytes, l.bytes = t.bytes+bytes, l.bytes+bytes }
+func (l *wordLists) countBytes(t *tenantLists, bytes int) {
+	t.bytes = t.bytes + bytes
+	l.bytes = l.bytes + bytes
+}
 
-func join(low, high int32) uint64 { return uint64(uint32(high))<<32 | uint64(uint32(low)) }
+func joinHalves(low, high int32) uint64 { return uint64(uint32(high))<<32 | uint64(uint32(low)) }

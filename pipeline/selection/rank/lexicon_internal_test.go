@@ -57,7 +57,7 @@ func TestWordListsAreBounded(t *testing.T) {
 			words[i] = r.Int32N(1000)
 		}
 		position := int64(n) << 20
-		got := l.put(it.tenant, it.id, position, int32(n), words)
+		got := l.keepWordList(it.tenant, it.id, position, int32(n), words)
 		if !slices.Equal(got.words, words) || got.length != int32(n) {
 			t.Fatalf("%v: put %v, got %+v", it, words, got)
 		}
@@ -65,11 +65,11 @@ func TestWordListsAreBounded(t *testing.T) {
 	}
 	kept, bytes := 0, 0
 	for it, want := range last {
-		got, ok := l.get(l.tenants[it.tenant], it.id, want.position)
+		got, ok := l.findWordList(l.tenants[it.tenant], it.id, want.position)
 		if ok && !slices.Equal(got.words, want.words) {
 			t.Fatalf("%v: %v, want %v", it, got.words, want.words)
 		}
-		if _, old := l.get(l.tenants[it.tenant], it.id, want.position-1); old {
+		if _, old := l.findWordList(l.tenants[it.tenant], it.id, want.position-1); old {
 			t.Fatalf("%v is known at another position", it)
 		}
 		if ok {
@@ -96,17 +96,17 @@ func TestAFloodPushesOutItsOwn(t *testing.T) {
 	t.Parallel()
 	l := newWordLists(20 * 4 * listPage)
 	for i := range 1000 {
-		l.put("small", uint64(i), 1, 3, []int32{1, 2, int32(i)})
+		l.keepWordList("small", uint64(i), 1, 3, []int32{1, 2, int32(i)})
 	}
 	for i := range 100_000 {
-		l.put("flood", uint64(i), 1, 3, []int32{1, 2, int32(i)})
+		l.keepWordList("flood", uint64(i), 1, 3, []int32{1, 2, int32(i)})
 	}
 	for i := range 1000 {
-		if _, ok := l.get(l.tenants["small"], uint64(i), 1); !ok {
+		if _, ok := l.findWordList(l.tenants["small"], uint64(i), 1); !ok {
 			t.Fatalf("item %d of the small tenant is gone", i)
 		}
 	}
-	if _, ok := l.get(l.tenants["flood"], 99999, 1); !ok {
+	if _, ok := l.findWordList(l.tenants["flood"], 99999, 1); !ok {
 		t.Error("the last item of the flood is gone")
 	}
 }
@@ -116,17 +116,17 @@ func TestTheLexiconForgets(t *testing.T) {
 	t.Parallel()
 	l := newLexicon(letterVectors{})
 	r := []*candidate.Visible{recordOf("a", 1, "The card PIN is 4711")}
-	if v := l.look("acme", nil, r); len(v.docs[0].words) != 5 || len(l.ids) != 5 {
+	if v := l.lookUpWords("acme", nil, r); len(v.docs[0].words) != 5 || len(l.ids) != 5 {
 		t.Fatalf("%d words of %d", len(v.docs[0].words), len(l.ids))
 	}
 	if v := (view{docs: make([]doc, 1)}); l.readAll("acme", nil, r, &v) != nil || l.readAll("other", nil, r, &v) == nil {
 		t.Error("the words are not kept, or for another tenant, too")
 	}
 	r[0] = recordOf("a", 90, "Something else")
-	if v := l.look("acme", nil, r); len(v.docs[0].words) != 2 {
+	if v := l.lookUpWords("acme", nil, r); len(v.docs[0].words) != 2 {
 		t.Errorf("a replaced item has %d words", len(v.docs[0].words))
 	}
-	if l.forget(); len(l.ids) != 0 || len(l.lists.tenants) != 0 || l.pages != nil {
+	if l.forgetWords(); len(l.ids) != 0 || len(l.lists.tenants) != 0 || l.pages != nil {
 		t.Error("something was not forgotten")
 	}
 }
@@ -138,7 +138,7 @@ func TestTheLexiconKeepsViewsApart(t *testing.T) {
 	whole, seen := recordOf("a", 1, "The card PIN is 4711"), recordOf("a", 1, "The card PIN is hidden from you")
 	seen.Masked = true
 	for range 2 {
-		if v := l.look("acme", nil, []*candidate.Visible{seen, whole}); len(v.docs[0].words) != 7 || len(v.docs[1].words) != 5 {
+		if v := l.lookUpWords("acme", nil, []*candidate.Visible{seen, whole}); len(v.docs[0].words) != 7 || len(v.docs[1].words) != 5 {
 			t.Fatalf("%d and %d words", len(v.docs[0].words), len(v.docs[1].words))
 		}
 	}
@@ -187,8 +187,8 @@ func TestLooksAtOnce(t *testing.T) {
 	query := []string{"ana", "word1", "word2", "nobody's"}
 	df := []float64{20, 3, 0, 0}
 	sims := func(l *lexicon) []float64 {
-		v := l.look("acme", query, records)
-		best, _ := closest(&v)
+		v := l.lookUpWords("acme", query, records)
+		best, _ := findClosestWords(&v)
 		return maxSim(&v, best, df, 80)
 	}
 	want := sims(newLexicon(letterVectors{}))
@@ -198,7 +198,7 @@ func TestLooksAtOnce(t *testing.T) {
 		for _, w := range ws {
 			distinct[w] = true
 		}
-		v := newLexicon(letterVectors{}).look("acme", nil, records[i:i+1])
+		v := newLexicon(letterVectors{}).lookUpWords("acme", nil, records[i:i+1])
 		if d := v.docs[0]; len(d.words) != min(docWords, len(distinct)) || int(d.length) != len(ws) {
 			t.Fatalf("item %d has %d words of %d, want %d of %d", i, len(d.words), d.length, min(docWords, len(distinct)), len(ws))
 		}
@@ -217,7 +217,7 @@ func TestLooksAtOnce(t *testing.T) {
 	wait.Go(func() {
 		for range 8 {
 			sims(l)
-			l.forget()
+			l.forgetWords()
 		}
 	})
 	wait.Wait()

@@ -54,13 +54,15 @@ type reading struct {
 	length  int32
 }
 
-// read reads the record at a place.
-func (r *wordReader) read(at int, record *candidate.Visible) {
+// readRecord reads the record at a place.
+func (r *wordReader) readRecord(at int, record *candidate.Visible) {
 	if r.seen == nil {
 		r.seen = r.l.takeSightings()
 	}
-	from, length := len(r.words), int32(0)
-	if r.seen.item++; r.seen.item == 0 {
+	from := len(r.words)
+	length := int32(0)
+	r.seen.item++
+	if r.seen.item == 0 {
 		*r.seen = sightings{item: 1}
 	}
 	word := func(w string) {
@@ -68,7 +70,7 @@ func (r *wordReader) read(at int, record *candidate.Visible) {
 		if len(r.words)-from >= docWords {
 			return
 		}
-		if n := r.number(w); r.first(n) {
+		if n := r.numberWord(w); r.isFirstSighting(n) {
 			r.words = append(r.words, n)
 		}
 	}
@@ -85,8 +87,8 @@ func (l *lexicon) takeSightings() *sightings {
 	return &sightings{}
 }
 
-// first reports whether the item has the word for the first time.
-func (r *wordReader) first(word int32) bool {
+// isFirstSighting reports whether the item has the word for the first time.
+func (r *wordReader) isFirstSighting(word int32) bool {
 	for at := uint32(word) * 2654435761 >> 16; ; at++ {
 		switch s := &r.seen.at[at%uint32(len(r.seen.at))]; {
 		case s.item != r.seen.item:
@@ -98,8 +100,8 @@ func (r *wordReader) first(word int32) bool {
 	}
 }
 
-// number returns the number of a word.
-func (r *wordReader) number(w string) int32 {
+// numberWord returns the number of a word.
+func (r *wordReader) numberWord(w string) int32 {
 	key := maphash.String(r.l.seed, w)
 	if n, ok := r.l.ids[key]; ok {
 		return n
@@ -113,9 +115,10 @@ func (r *wordReader) number(w string) int32 {
 	}
 	row := make([]int8, (len(r.vector)+vecmath.Lane-1)/vecmath.Lane*vecmath.Lane)
 	n := ^int32(len(r.keys))
-	r.keys, r.rows = append(r.keys, key), append(r.rows, row)
+	r.keys = append(r.keys, key)
+	r.rows = append(r.rows, row)
 	r.scales = append(r.scales, vecmath.Quantise(row, r.vector))
-	r.stems = append(r.stems, r.stem(w))
+	r.stems = append(r.stems, r.hashWordStem(w))
 	if r.fresh == nil {
 		r.fresh = map[uint64]int32{}
 	}
@@ -123,9 +126,10 @@ func (r *wordReader) number(w string) int32 {
 	return n
 }
 
-// stem returns what a word has in common with those that the keyword index takes for the same.
-func (r *wordReader) stem(w string) uint64 {
-	if r.analyzer.Analyze(w); r.analyzer.Len() > 0 {
+// hashWordStem returns what a word has in common with those that the keyword index takes for the same.
+func (r *wordReader) hashWordStem(w string) uint64 {
+	r.analyzer.Analyze(w)
+	if r.analyzer.Len() > 0 {
 		return maphash.Bytes(r.l.seed, r.analyzer.Term(0))
 	}
 	return maphash.String(r.l.seed, w)
@@ -144,8 +148,8 @@ func standAlone(vector []float32, word string) {
 	}
 }
 
-// settle replaces the numbers of new words by those of the lexicon.
-func (r *wordReader) settle(words []int32) {
+// settleNumbers replaces the numbers of new words by those of the lexicon.
+func (r *wordReader) settleNumbers(words []int32) {
 	for i, n := range words {
 		if n < 0 {
 			words[i] = r.numbers[^n]
@@ -159,14 +163,15 @@ func (r *wordReader) settle(words []int32) {
 func (l *lexicon) readAll(tenant string, query []string, records []*candidate.Visible, v *view) []*wordReader {
 	asked := &wordReader{l: l}
 	for i, w := range query {
-		v.query[i] = asked.number(w)
+		v.query[i] = asked.numberWord(w)
 	}
 	lists := l.lists.tenants[tenant]
 	var rest []int
 	for i, r := range records {
 		key, position := l.lists.keyOf(r)
-		doc, ok := l.lists.get(lists, key, position)
-		if v.docs[i] = doc; !ok {
+		doc, ok := l.lists.findWordList(lists, key, position)
+		v.docs[i] = doc
+		if !ok {
 			rest = append(rest, i)
 		}
 	}
@@ -179,7 +184,7 @@ func (l *lexicon) readAll(tenant string, query []string, records []*candidate.Vi
 		r := &wordReader{l: l}
 		for from, to := range parts {
 			for _, i := range rest[from:to] {
-				r.read(i, records[i])
+				r.readRecord(i, records[i])
 			}
 		}
 		if r.seen != nil {

@@ -31,7 +31,8 @@ func (p *Pool) SetFrom(i int32) { p.from[i] = true }
 // outward, links count only in the direction in which they are written. What lies behind a link that does not count, or behind an entity, is not
 // taken. The hits are nearest first.
 func (p *Pool) TakeLinks(f retrieve.Result, rels []schemas.Rel, outward bool) {
-	p.rels, p.outward = rels, outward
+	p.rels = rels
+	p.outward = outward
 	for j, h := range f.Hits {
 		via := f.Via[j]
 		before := via.From
@@ -51,7 +52,7 @@ func (p *Pool) TakeLinks(f retrieve.Result, rels []schemas.Rel, outward bool) {
 // withLinked gives items that links reach the relevance that is lent to them, and places in the
 // order: every few places one, after the item at the other end of the link.
 func (p *Pool) withLinked(order []int32, req *Request) []int32 {
-	linked := p.lend(req)
+	linked := p.lendRelevance(req)
 	if len(linked) == 0 {
 		return order
 	}
@@ -59,7 +60,8 @@ func (p *Pool) withLinked(order []int32, req *Request) []int32 {
 	if req.Linked || req.Question.why {
 		every = askedEvery
 	}
-	waits, done := make(map[int32]bool, len(order)), make(map[int32]bool, len(order)+len(linked))
+	waits := make(map[int32]bool, len(order))
+	done := make(map[int32]bool, len(order)+len(linked))
 	for _, i := range order {
 		waits[i] = true
 	}
@@ -68,7 +70,8 @@ func (p *Pool) withLinked(order []int32, req *Request) []int32 {
 		if n := len(out); n > 0 {
 			p.fused[i] = max(p.fused[i], p.fused[out[n-1]]-linkFall)
 		}
-		out, done[i] = append(out, i), true
+		out = append(out, i)
+		done[i] = true
 	}
 	for len(order)+len(linked) > 0 {
 		next := slices.IndexFunc(linked, func(i int32) bool {
@@ -85,7 +88,8 @@ func (p *Pool) withLinked(order []int32, req *Request) []int32 {
 			linked = nil
 		default:
 			if i := order[0]; !done[i] {
-				out, done[i] = append(out, i), true
+				out = append(out, i)
+				done[i] = true
 			}
 			order = order[1:]
 		}
@@ -93,9 +97,9 @@ func (p *Pool) withLinked(order []int32, req *Request) []int32 {
 	return out
 }
 
-// lend sets the relevance of the visible items that visible links reach, and where each of them was reached from, and returns
+// lendRelevance sets the relevance of the visible items that visible links reach, and where each of them was reached from, and returns
 // those that pass the request's filters, best first.
-func (p *Pool) lend(req *Request) (linked []int32) {
+func (p *Pool) lendRelevance(req *Request) (linked []int32) {
 	steps := p.visibleSteps()
 	if len(steps)+len(p.from) == 0 {
 		return nil
@@ -108,7 +112,9 @@ func (p *Pool) lend(req *Request) (linked []int32) {
 	}
 	for i := range p.from {
 		if p.items[i] != nil {
-			has[i], p.lent[i], linked = 1, 1, append(linked, i)
+			has[i] = 1
+			p.lent[i] = 1
+			linked = append(linked, i)
 		}
 	}
 	for range graph.MaxHops {
@@ -120,15 +126,17 @@ func (p *Pool) lend(req *Request) (linked []int32) {
 			if _, again := p.lender[s.at]; !again && !p.from[s.at] {
 				linked = append(linked, s.at)
 			}
-			has[s.at], p.lender[s.at], p.lent[s.at] = v, s.from, v
+			has[s.at] = v
+			p.lender[s.at] = s.from
+			p.lent[s.at] = v
 			if p.distance[s.at] == 0 && !p.from[s.at] {
 				p.distance[s.at] = p.distance[s.from] + 1
 			}
 		}
 	}
-	linked = slices.DeleteFunc(linked, func(i int32) bool { return int(i) >= req.Found || !req.wants(p.items[i]) })
+	linked = slices.DeleteFunc(linked, func(i int32) bool { return int(i) >= req.Found || !req.isWantedItem(p.items[i]) })
 	slices.SortFunc(linked, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(has[b], has[a]), p.compare(a, b))
+		return cmp.Or(cmp.Compare(has[b], has[a]), p.compareByScore(a, b))
 	})
 	return linked
 }
@@ -174,7 +182,8 @@ func (p *Pool) visibleSteps() []step {
 
 // showsLink reports whether the principal may see a link: it is a part of the item it comes from.
 func (p *Pool) showsLink(e schemas.Edge) bool {
-	from, to := p.itemOf(e.From), p.itemOf(e.To)
+	from := p.itemOf(e.From)
+	to := p.itemOf(e.To)
 	if e.Rel == schemas.RelSupersedes && to != nil && to.SupersededBy == e.From {
 		return true
 	}

@@ -45,22 +45,23 @@ func maxSim(v *view, best []float32, df []float64, n float64) []float64 {
 	return out
 }
 
-// closest returns, by record and then by query word, how close the record's closest word is, and by record which words of
+// findClosestWords returns, by record and then by query word, how close the record's closest word is, and by record which words of
 // the query it has, stem for stem: bit q for word q. A query has at most words.Most.
-func closest(v *view) (best []float32, equal []uint32) {
+func findClosestWords(v *view) (best []float32, equal []uint32) {
 	nq := len(v.query)
 	if nq == 0 || v.stride == 0 || len(v.docs) == 0 {
 		return nil, nil
 	}
-	best, equal = make([]float32, len(v.docs)*nq), make([]uint32, len(v.docs))
+	best = make([]float32, len(v.docs)*nq)
+	equal = make([]uint32, len(v.docs))
 	parallel.Parts(len(v.docs), docsPart, func(parts iter.Seq2[int, int]) {
-		close := v.take()
-		defer v.give(close)
-		close.reset(v)
+		close := v.takeScratch()
+		defer v.returnScratch(close)
+		close.resetForView(v)
 		for from, to := range parts {
-			close.fill(v, v.docs[from:to])
+			close.compareNewWords(v, v.docs[from:to])
 			for i := from; i < to; i++ {
-				equal[i] = close.most(best[i*nq:(i+1)*nq], v.docs[i])
+				equal[i] = close.fillCloseness(best[i*nq:(i+1)*nq], v.docs[i])
 			}
 		}
 	})
@@ -107,18 +108,18 @@ const distant = -1
 // processor's first cache.
 const wordBlock = 32
 
-// row is the closeness of the word at a place to each word of the query.
-func (c *wordCloseness) row(at int32) []float32 {
+// findClosenessRow is the closeness of the word at a place to each word of the query.
+func (c *wordCloseness) findClosenessRow(at int32) []float32 {
 	return c.sims[int(at-1)*c.nq : int(at)*c.nq]
 }
 
-// most sets row to how close the words of a record come to each word of the query, and returns which of these it has.
-func (c *wordCloseness) most(row []float32, d doc) (equal uint32) {
+// fillCloseness sets row to how close the words of a record come to each word of the query, and returns which of these it has.
+func (c *wordCloseness) fillCloseness(row []float32, d doc) (equal uint32) {
 	clear(row)
 	for _, w := range d.words {
 		if at := c.at[w]; at > 0 {
 			equal |= c.equal[at-1]
-			for q, cos := range c.row(at) {
+			for q, cos := range c.findClosenessRow(at) {
 				row[q] = max(row[q], cos)
 			}
 		}
@@ -126,11 +127,13 @@ func (c *wordCloseness) most(row []float32, d doc) (equal uint32) {
 	return equal
 }
 
-// set notes that a word is close to a word of the query.
-func (c *wordCloseness) set(word int32, q int, cos float32) { c.row(c.place(word))[q] = cos }
+// noteCloseness notes that a word is close to a word of the query.
+func (c *wordCloseness) noteCloseness(word int32, q int, cos float32) {
+	c.findClosenessRow(c.placeWord(word))[q] = cos
+}
 
-// place returns where a word stands that says something of the query.
-func (c *wordCloseness) place(word int32) int32 {
+// placeWord returns where a word stands that says something of the query.
+func (c *wordCloseness) placeWord(word int32) int32 {
 	at := c.at[word]
 	if at == distant {
 		n := len(c.sims)
@@ -143,26 +146,29 @@ func (c *wordCloseness) place(word int32) int32 {
 	return at
 }
 
-// reset empties c for a view.
-func (c *wordCloseness) reset(v *view) {
+// resetForView empties c for a view.
+func (c *wordCloseness) resetForView(v *view) {
 	for _, w := range c.words {
 		c.at[w] = 0
 	}
-	c.words, c.sims, c.equal, c.nq = c.words[:0], c.sims[:0], c.equal[:0], len(v.query)
+	c.words = c.words[:0]
+	c.sims = c.sims[:0]
+	c.equal = c.equal[:0]
+	c.nq = len(v.query)
 	if n := len(v.scales); n > len(c.at) {
 		c.at = make([]int32, n+n/4)
 	}
-	c.query = zeroed(c.query, c.nq*v.stride)
+	c.query = makeZeros(c.query, c.nq*v.stride)
 	for q, qw := range v.query {
-		for i, x := range v.row(qw) {
+		for i, x := range v.findWordRow(qw) {
 			c.query[q*v.stride+i] = int16(x)
 		}
 	}
 }
 
-// fill compares each word of the records that it was not given since reset with each word
+// compareNewWords compares each word of the records that it was not given since reset with each word
 // of the query.
-func (c *wordCloseness) fill(v *view, docs []doc) {
+func (c *wordCloseness) compareNewWords(v *view, docs []doc) {
 	known := len(c.words)
 	for _, d := range docs {
 		for _, w := range d.words {
@@ -178,14 +184,14 @@ func (c *wordCloseness) fill(v *view, docs []doc) {
 		rows = make([]int8, block*v.stride)
 	}
 	for from := known; from < len(c.words); from += block {
-		c.compare(v, c.words[from:min(from+block, len(c.words))], rows)
+		c.compareWords(v, c.words[from:min(from+block, len(c.words))], rows)
 	}
 }
 
-// compare compares words, gathered in rows, with each word of the query.
-func (c *wordCloseness) compare(v *view, words []int32, rows []int8) {
+// compareWords compares words, gathered in rows, with each word of the query.
+func (c *wordCloseness) compareWords(v *view, words []int32, rows []int8) {
 	for i, w := range words {
-		copy(rows[i*v.stride:], v.row(w))
+		copy(rows[i*v.stride:], v.findWordRow(w))
 	}
 	padded := (len(words) + 3) &^ 3 // the kernel takes four at a time
 	for q, qw := range v.query {
@@ -196,17 +202,17 @@ func (c *wordCloseness) compare(v *view, words []int32, rows []int8) {
 				cos = 1
 			}
 			if cos > closeEnough {
-				c.set(w, q, cos)
+				c.noteCloseness(w, q, cos)
 			}
 			if v.stems[w] == v.stems[qw] {
-				c.equal[c.place(w)-1] |= 1 << q
+				c.equal[c.placeWord(w)-1] |= 1 << q
 			}
 		}
 	}
 }
 
-// zeroed returns n zeros, in s where they fit.
-func zeroed[T any](s []T, n int) []T {
+// makeZeros returns n zeros, in s where they fit.
+func makeZeros[T any](s []T, n int) []T {
 	if n > cap(s) {
 		return make([]T, n, n+n/4)
 	}

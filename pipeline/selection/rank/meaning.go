@@ -30,13 +30,13 @@ func (p *Pool) coverEqually(q *Question, at []int32, equal []uint32) {
 // A turn of few words says little by itself, whatever its words. The best turn keeps its height: items of other kinds stand
 // to it as before.
 func (r *Ranker) weighMeaning(p *Pool, q *Question, at []int32) {
-	if r.lexicon == nil || q.unread || q.weight == 0 || r.disabled(FeatureMeaning) {
+	if r.lexicon == nil || q.unread || q.weight == 0 || r.isDisabled(FeatureMeaning) {
 		return
 	}
 	w := &r.weights.Meaning
 	turns := slices.DeleteFunc(slices.Clone(at), func(i int32) bool { return !p.items[i].IsTurn() })
-	before := p.highest(turns)
-	if p.channel(retrieve.NameEncoder) != nil {
+	before := p.findHighestScore(turns)
+	if p.findChannel(retrieve.NameEncoder) != nil {
 		p.weighEncoded(w, q, turns)
 	} else {
 		faded := min(1, max(0, (w.Covered-p.equal)/w.Fading))
@@ -44,9 +44,9 @@ func (r *Ranker) weighMeaning(p *Pool, q *Question, at []int32) {
 			for _, c := range p.channels {
 				switch c.name {
 				case retrieve.NameKeyword:
-					p.fused[i] -= faded * q.weigh.keyword * c.weight * q.weigh.damped(c.name, c.z[i])
+					p.fused[i] -= faded * q.weigh.keyword * c.weight * q.weigh.dampScore(c.name, c.z[i])
 				case retrieve.NameVector:
-					p.fused[i] += faded * w.Vector * c.deviations(i)
+					p.fused[i] += faded * w.Vector * c.countDeviations(i)
 				}
 			}
 		}
@@ -56,7 +56,7 @@ func (r *Ranker) weighMeaning(p *Pool, q *Question, at []int32) {
 			p.fused[i] += w.Brief * math.Log2(float64(max(1, n))/float64(w.BriefTurn))
 		}
 	}
-	lifted := p.highest(turns) - before
+	lifted := p.findHighestScore(turns) - before
 	for _, i := range turns {
 		p.fused[i] -= lifted
 	}
@@ -64,17 +64,18 @@ func (r *Ranker) weighMeaning(p *Pool, q *Question, at []int32) {
 
 // weighEncoded is what weighMeaning does beside the encoder.
 func (p *Pool) weighEncoded(w *Meaning, q *Question, turns []int32) {
-	u, of := 1-min(1, p.equal), p.sessions(turns)
+	u := 1 - min(1, p.equal)
+	of := p.scoreSessions(turns)
 	for _, i := range turns {
 		for _, c := range p.channels {
 			switch c.name {
 			case retrieve.NameKeyword:
-				p.fused[i] -= u * q.weigh.keyword * c.weight * q.weigh.damped(c.name, c.z[i])
+				p.fused[i] -= u * q.weigh.keyword * c.weight * q.weigh.dampScore(c.name, c.z[i])
 			case retrieve.NameVector:
 				p.fused[i] -= u * q.weigh.vector * c.weight * c.z[i]
 			case retrieve.NameEncoder:
-				z := c.deviations(i)
-				p.fused[i] += u*w.Encoder*(z+w.Session*of[p.items[i].SessionID()].beside(z)) - q.weigh.encoder*c.weight*c.z[i]
+				z := c.countDeviations(i)
+				p.fused[i] += u*w.Encoder*(z+w.Session*of[p.items[i].SessionID()].findBestBeside(z)) - q.weigh.encoder*c.weight*c.z[i]
 			}
 		}
 		if n := firstWords(p.items[i].Content.Text(), w.LongTurn); n < w.LongTurn {
@@ -86,21 +87,22 @@ func (p *Pool) weighEncoded(w *Meaning, q *Question, turns []int32) {
 // twoBest are the two highest scores of a session by the encoder, in deviations.
 type twoBest [2]float64
 
-// beside returns the best score of the other turns of the session, 0 if there is none above it.
-func (b twoBest) beside(z float64) float64 {
+// findBestBeside returns the best score of the other turns of the session, 0 if there is none above it.
+func (b twoBest) findBestBeside(z float64) float64 {
 	if z == b[0] {
 		return b[1]
 	}
 	return b[0]
 }
 
-// sessions returns what the encoder says of the sessions of turns.
-func (p *Pool) sessions(turns []int32) map[string]twoBest {
-	out, c := map[string]twoBest{}, p.channel(retrieve.NameEncoder)
+// scoreSessions returns what the encoder says of the sessions of turns.
+func (p *Pool) scoreSessions(turns []int32) map[string]twoBest {
+	out := map[string]twoBest{}
+	c := p.findChannel(retrieve.NameEncoder)
 	for _, i := range turns {
 		s := p.items[i].SessionID()
 		b := out[s]
-		if z := c.deviations(i); z > b[0] {
+		if z := c.countDeviations(i); z > b[0] {
 			b[0], b[1] = z, b[0]
 		} else if z > b[1] {
 			b[1] = z
@@ -110,13 +112,13 @@ func (p *Pool) sessions(turns []int32) map[string]twoBest {
 	return out
 }
 
-// deviations returns how many deviations the score of a place is above the mean, without its neighbours.
-func (c *channel) deviations(i int32) float64 {
-	return (c.raw[i] - c.found.Mean) / deviation(c.found.SD)
+// countDeviations returns how many deviations the score of a place is above the mean, without its neighbours.
+func (c *channel) countDeviations(i int32) float64 {
+	return (c.raw[i] - c.found.Mean) / repairDeviation(c.found.SD)
 }
 
-// highest returns the best fused score of the places.
-func (p *Pool) highest(of []int32) float64 {
+// findHighestScore returns the best fused score of the places.
+func (p *Pool) findHighestScore(of []int32) float64 {
 	best := math.Inf(-1)
 	for _, i := range of {
 		best = max(best, p.fused[i])
@@ -128,7 +130,8 @@ func (p *Pool) highest(of []int32) float64 {
 func firstWords(text string, most int) int {
 	n := 0
 	for range strings.FieldsSeq(text) {
-		if n++; n == most {
+		n++
+		if n == most {
 			break
 		}
 	}
@@ -148,7 +151,7 @@ func (p *Pool) madeUp(q *Question, at []int32) bool {
 			odd = append(odd, w)
 		}
 	}
-	if !q.mostly(odd) {
+	if !q.isMostlyOdd(odd) {
 		return false
 	}
 	var texts strings.Builder // names of tools and other fields, too
@@ -162,14 +165,14 @@ func (p *Pool) madeUp(q *Question, at []int32) bool {
 	known = slices.Compact(known)
 	odd = slices.DeleteFunc(odd, func(w int) bool {
 		return slices.ContainsFunc(language.Analyze(q.content[w]), func(term string) bool {
-			return slices.ContainsFunc(known, func(other string) bool { return misspelt(term, other) })
+			return slices.ContainsFunc(known, func(other string) bool { return isSpelledLike(term, other) })
 		})
 	})
-	return q.mostly(odd)
+	return q.isMostlyOdd(odd)
 }
 
-// mostly reports whether odd words are half of the content words, or the oddest of them, but for names, say much of the question.
-func (q *Question) mostly(odd []int) bool {
+// isMostlyOdd reports whether odd words are half of the content words, or the oddest of them, but for names, say much of the question.
+func (q *Question) isMostlyOdd(odd []int) bool {
 	sum := 0.
 	for _, w := range odd {
 		if q.pieces[w] > oddPieces && strings.Contains(q.text, q.content[w]) {
@@ -179,8 +182,8 @@ func (q *Question) mostly(odd []int) bool {
 	return len(odd) > 0 && 2*len(odd) >= len(q.content) || sum > 0 && sum >= madeUpShare*q.weight
 }
 
-// misspelt reports whether a term is another, or that with a slip of the pen.
-func misspelt(term, other string) bool {
+// isSpelledLike reports whether a term is another, or that with a slip of the pen.
+func isSpelledLike(term, other string) bool {
 	slips := min(2, len(term)/3)
 	return term == other || max(len(term)-len(other), len(other)-len(term)) <= slips && levenshtein.ComputeDistance(term, other) <= slips
 }

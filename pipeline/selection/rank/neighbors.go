@@ -13,14 +13,17 @@ const oneTalk = 6 * time.Hour
 // voice goes on (a commit log, a list of notes) the next item is about something else.
 // What was said hours later is no answer to it either. Too few turns count as a conversation.
 func (p *Pool) takesTurns(rows [][]place) bool {
-	changes, pairs := 0, 0
+	changes := 0
+	pairs := 0
 	for _, row := range rows {
 		for i := 1; i < len(row); i++ {
-			a, b := row[i-1], row[i]
+			a := row[i-1]
+			b := row[i]
 			if b.offset != a.offset+1 || a.offset != 0 && b.offset != 0 {
 				continue
 			}
-			left, right := p.items[a.at], p.items[b.at]
+			left := p.items[a.at]
+			right := p.items[b.at]
 			if left == nil || right == nil {
 				continue
 			}

@@ -10,10 +10,12 @@ const few = 16
 // linear in len(s), unless s is unlucky, and n·log n.
 func sortFirst[E any](s []E, n int, compare func(a, b E) int) []E {
 	n = min(n, len(s))
-	from, to := 0, len(s) // what stands before from is among the first, what stands from to on is not
+	from := 0
+	to := len(s) // what stands before from is among the first, what stands from to on is not
 	for from < n && n < to && to-from > few {
 		pivot := s[(from+to)/2]
-		i, j := from, to-1
+		i := from
+		j := to - 1
 		for i <= j {
 			for compare(s[i], pivot) < 0 {
 				i++
@@ -23,7 +25,8 @@ func sortFirst[E any](s []E, n int, compare func(a, b E) int) []E {
 			}
 			if i <= j {
 				s[i], s[j] = s[j], s[i]
-				i, j = i+1, j-1
+				i = i + 1
+				j = j - 1
 			}
 		}
 		if n <= j+1 {

@@ -73,7 +73,7 @@ func (r *Ranker) Pool() *Pool { return r.pools.Get().(*Pool) }
 
 // Release empties a pool for another question. Nothing of it may be used after that.
 func (r *Ranker) Release(p *Pool) {
-	p.reset()
+	p.resetPool()
 	r.pools.Put(p)
 }
 
@@ -103,8 +103,8 @@ func newPool(n int) *Pool {
 	return &Pool{index: make(map[string]int32, n), ids: make([]string, 0, n), spans: map[int32]schemas.Span{}, from: map[int32]bool{}, lent: map[int32]float64{}, lender: map[int32]int32{}}
 }
 
-// reset empties p for another query. Nothing of an item stays in it.
-func (p *Pool) reset() {
+// resetPool empties p for another query. Nothing of an item stays in it.
+func (p *Pool) resetPool() {
 	for _, c := range p.channels {
 		*c = channel{raw: c.raw[:0], known: c.known[:0], rank: c.rank[:0], z: c.z[:0]}
 	}
@@ -112,20 +112,36 @@ func (p *Pool) reset() {
 	clear(p.index)
 	clear(p.spans)
 	clear(p.items)
-	p.ids, p.channels, p.distance, p.recent = p.ids[:0], p.channels[:0], p.distance[:0], p.recent[:0]
-	p.rows, p.newest, p.beside = nil, p.newest[:0], [2]int32{}
+	p.ids = p.ids[:0]
+	p.channels = p.channels[:0]
+	p.distance = p.distance[:0]
+	p.recent = p.recent[:0]
+	p.rows = nil
+	p.newest = p.newest[:0]
+	p.beside = [2]int32{}
 	clear(p.from)
 	clear(p.lent)
 	clear(p.lender)
 	clear(p.steps)
-	p.steps, p.rels, p.outward = p.steps[:0], nil, false
-	p.near, p.terms, p.items, p.fused, p.sums, p.cues = p.near[:0], p.terms[:0], p.items[:0], p.fused[:0], p.sums[:0], p.cues[:0]
-	p.covered, p.evidence, p.relevant = p.covered[:0], p.evidence[:0], p.relevant[:0]
-	p.equal, p.has, p.lacking = 0, p.has[:0], p.lacking[:0]
+	p.steps = p.steps[:0]
+	p.rels = nil
+	p.outward = false
+	p.near = p.near[:0]
+	p.terms = p.terms[:0]
+	p.items = p.items[:0]
+	p.fused = p.fused[:0]
+	p.sums = p.sums[:0]
+	p.cues = p.cues[:0]
+	p.covered = p.covered[:0]
+	p.evidence = p.evidence[:0]
+	p.relevant = p.relevant[:0]
+	p.equal = 0
+	p.has = p.has[:0]
+	p.lacking = p.lacking[:0]
 }
 
-// open adds an empty channel.
-func (p *Pool) open(name string, weight float64, f retrieve.Result) *channel {
+// openChannel adds an empty channel.
+func (p *Pool) openChannel(name string, weight float64, f retrieve.Result) *channel {
 	n := len(p.channels)
 	if n < cap(p.channels) && p.channels[:n+1][n] != nil {
 		p.channels = p.channels[:n+1]
@@ -133,12 +149,14 @@ func (p *Pool) open(name string, weight float64, f retrieve.Result) *channel {
 		p.channels = append(p.channels, &channel{})
 	}
 	c := p.channels[n]
-	c.name, c.weight, c.found = name, weight, f
+	c.name = name
+	c.weight = weight
+	c.found = f
 	return c
 }
 
-// channel returns that of the retriever, nil if it did not answer.
-func (p *Pool) channel(name string) *channel {
+// findChannel returns that of the retriever, nil if it did not answer.
+func (p *Pool) findChannel(name string) *channel {
 	for _, c := range p.channels {
 		if c.name == name {
 			return c
@@ -165,24 +183,24 @@ func (p *Pool) Add(id string) int32 {
 func (p *Pool) Grow() {
 	n := len(p.ids)
 	for _, c := range p.channels {
-		c.raw = lengthen(c.raw, n)
-		c.known = lengthen(c.known, n)
-		c.rank = lengthen(c.rank, n)
-		c.z = lengthen(c.z, n)
+		c.raw = lengthenSlice(c.raw, n)
+		c.known = lengthenSlice(c.known, n)
+		c.rank = lengthenSlice(c.rank, n)
+		c.z = lengthenSlice(c.z, n)
 	}
-	p.near = lengthen(p.near, n)
-	p.fused = lengthen(p.fused, n)
-	p.sums = lengthen(p.sums, n)
-	p.cues = lengthen(p.cues, n)
-	p.covered = lengthen(p.covered, n)
-	p.has = lengthen(p.has, n)
-	p.lacking = lengthen(p.lacking, n)
-	p.evidence = lengthen(p.evidence, n)
-	p.relevant = lengthen(p.relevant, n)
+	p.near = lengthenSlice(p.near, n)
+	p.fused = lengthenSlice(p.fused, n)
+	p.sums = lengthenSlice(p.sums, n)
+	p.cues = lengthenSlice(p.cues, n)
+	p.covered = lengthenSlice(p.covered, n)
+	p.has = lengthenSlice(p.has, n)
+	p.lacking = lengthenSlice(p.lacking, n)
+	p.evidence = lengthenSlice(p.evidence, n)
+	p.relevant = lengthenSlice(p.relevant, n)
 }
 
-// lengthen returns s with at least n elements; new ones are zero.
-func lengthen[T any](s []T, n int) []T {
+// lengthenSlice returns s with at least n elements; new ones are zero.
+func lengthenSlice[T any](s []T, n int) []T {
 	if n <= len(s) {
 		return s
 	}
@@ -209,15 +227,18 @@ func (p *Pool) Take(name string, weight float64, f retrieve.Result) {
 		}
 		return
 	}
-	c := p.open(name, weight, f)
+	c := p.openChannel(name, weight, f)
 	at := make([]int32, len(f.Hits))
 	for rank := range f.Hits {
 		at[rank] = p.Add(f.Hits[rank].ID)
 	}
 	p.Grow()
 	for rank := range f.Hits {
-		h, i := &f.Hits[rank], at[rank]
-		c.raw[i], c.known[i], c.rank[i] = h.Score, true, int32(rank+1)
+		h := &f.Hits[rank]
+		i := at[rank]
+		c.raw[i] = h.Score
+		c.known[i] = true
+		c.rank[i] = int32(rank + 1)
 		if h.Span.End > h.Span.Start {
 			p.spans[i] = h.Span
 		}
@@ -236,7 +257,8 @@ func (p *Pool) First(question *Question, n int) []int32 {
 		if n := len(c.found.Hits); n > 0 && !c.found.Complete {
 			worst = c.found.Hits[n-1].Score
 		}
-		sd, weight := deviation(c.found.SD), q.of(c.name)*c.weight
+		sd := repairDeviation(c.found.SD)
+		weight := q.findFactor(c.name) * c.weight
 		for i := range p.ids {
 			v := worst
 			if c.known[i] {
@@ -247,7 +269,7 @@ func (p *Pool) First(question *Question, n int) []int32 {
 			p.fused[i] += weight * (v - c.found.Mean) / sd
 		}
 	}
-	return p.best(p.All(), n)
+	return p.selectBest(p.All(), n)
 }
 
 // All returns every place, until a method is called again.
@@ -259,23 +281,23 @@ func (p *Pool) All() []int32 {
 	return p.indexes
 }
 
-// compare orders indexes by fused score, best first, ties by id.
-func (p *Pool) compare(a, b int32) int {
+// compareByScore orders indexes by fused score, best first, ties by id.
+func (p *Pool) compareByScore(a, b int32) int {
 	if c := cmp.Compare(p.fused[b], p.fused[a]); c != 0 {
 		return c
 	}
 	return cmp.Compare(p.ids[a], p.ids[b])
 }
 
-// order sorts indexes by fused score, best first, ties by id.
-func (p *Pool) order(of []int32) []int32 {
-	slices.SortFunc(of, p.compare)
+// sortByScore sorts indexes by fused score, best first, ties by id.
+func (p *Pool) sortByScore(of []int32) []int32 {
+	slices.SortFunc(of, p.compareByScore)
 	return of
 }
 
-// best moves the n first of the order to the front of the indexes and returns them,
+// selectBest moves the n first of the order to the front of the indexes and returns them,
 // sorted; the others come after them in no order.
-func (p *Pool) best(of []int32, n int) []int32 { return sortFirst(of, n, p.compare) }
+func (p *Pool) selectBest(of []int32, n int) []int32 { return sortFirst(of, n, p.compareByScore) }
 
 // place is where an item stands around one of the best, in turns.
 type place struct{ at, offset int32 }
@@ -306,14 +328,15 @@ func (p *Pool) Around(near map[string][]items.Neighbour, best []int32) {
 		slices.SortFunc(row, func(a, b place) int { return cmp.Compare(a.offset, b.offset) })
 		rows = append(rows, row)
 	}
-	p.places, p.rows = places, rows
+	p.places = places
+	p.rows = rows
 	p.beside[1] = int32(len(p.ids))
 	p.Grow()
 }
 
-// link derives from the rows the ±2 neighbourhoods of everything within ±2 of the best
+// linkNeighbours derives from the rows the ±2 neighbourhoods of everything within ±2 of the best
 // items.
-func (p *Pool) link(rows [][]place) {
+func (p *Pool) linkNeighbours(rows [][]place) {
 	lists := slices.Grow(p.lists[:0], 4*len(p.ids)) // near leads into it
 	// A row knows most about its middle, so the middles of all rows come first.
 	for away := range int32(3) {
@@ -335,18 +358,20 @@ func (p *Pool) link(rows [][]place) {
 	p.lists = lists
 }
 
-// visible returns the places of a row that the principal may see, counted anew from the
+// keepVisiblePlaces returns the places of a row that the principal may see, counted anew from the
 // item at offset 0: what is hidden is passed over as if it were not there. A row around a
 // hidden item is empty.
-func (p *Pool) visible(row []place) []place {
+func (p *Pool) keepVisiblePlaces(row []place) []place {
 	kept := row[:0]
-	middle, there := int32(0), false
+	middle := int32(0)
+	there := false
 	for _, at := range row {
 		if p.items[at.at] == nil {
 			continue
 		}
 		if at.offset == 0 {
-			middle, there = int32(len(kept)), true
+			middle = int32(len(kept))
+			there = true
 		}
 		kept = append(kept, at)
 	}
@@ -359,7 +384,7 @@ func (p *Pool) visible(row []place) []place {
 	return kept
 }
 
-func deviation(sd float64) float64 {
+func repairDeviation(sd float64) float64 {
 	if sd <= 0 || math.IsNaN(sd) || math.IsInf(sd, 0) {
 		return 1
 	}

@@ -9,9 +9,13 @@ import (
 // them, where it passes the filters. Such an item stands last and scores no more than what was
 // found.
 func (p *Pool) withPrevious(out []candidate.Candidate, req *Request, verdicts []*schemas.Verdict) []candidate.Candidate {
-	fused, standing, score := 0., 1., 1.
+	fused := 0.
+	standing := 1.
+	score := 1.
 	if n := len(out); n > 0 {
-		fused, standing, score = out[n-1].Fused, out[n-1].Standing, out[n-1].Score
+		fused = out[n-1].Fused
+		standing = out[n-1].Standing
+		score = out[n-1].Score
 	}
 	has := make(map[string]bool, len(out))
 	for i := range out {
@@ -19,15 +23,15 @@ func (p *Pool) withPrevious(out []candidate.Candidate, req *Request, verdicts []
 	}
 	for _, i := range req.Previous {
 		v := p.items[i]
-		if v == nil || has[v.ID] || !req.wants(v) {
+		if v == nil || has[v.ID] || !req.isWantedItem(v) {
 			continue
 		}
 		c := candidate.New(v, *verdicts[i])
 		c.Fused = min(fused, p.fused[i])
-		m := measure(v, p.relevant[i], int(p.distance[i]), req.Now, req.Profile.Lambda)
-		c.Score = min(score, req.Profile.score(&m))
-		c.Standing = min(standing, relevance(c.Fused))
-		shown := show(&m)
+		m := measureSignals(v, p.relevant[i], int(p.distance[i]), req.Now, req.Profile.Lambda)
+		c.Score = min(score, req.Profile.scoreSignals(&m))
+		c.Standing = min(standing, computeRelevance(c.Fused))
+		shown := roundSignals(&m)
 		c.Signals = &shown
 		p.channelsOf(&c, i, nil)
 		out = append(out, c)

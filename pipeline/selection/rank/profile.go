@@ -83,13 +83,13 @@ func inUnit(w float64) bool { return w >= 0 && w <= 1 }
 func (p *Profile) Weights() map[string]float64 {
 	out := make(map[string]float64, 8)
 	for _, name := range candidate.SignalNames() {
-		out[name] = *p.weight(name)
+		out[name] = *p.findWeight(name)
 	}
 	return out
 }
 
-// weight returns the place of a signal's weight, nil for a name that is no signal.
-func (p *Profile) weight(name string) *float64 {
+// findWeight returns the place of a signal's weight, nil for a name that is no signal.
+func (p *Profile) findWeight(name string) *float64 {
 	switch name {
 	case candidate.SignalRelevance:
 		return &p.Relevance
@@ -123,7 +123,8 @@ type Override struct {
 // for nothing. Its errors are *WeightError.
 func (p Profile) With(o Override) (Profile, string, error) {
 	if o.Lambda != nil {
-		if p.Lambda = *o.Lambda; !(p.Lambda >= 0) || math.IsInf(p.Lambda, 0) {
+		p.Lambda = *o.Lambda
+		if !(p.Lambda >= 0) || math.IsInf(p.Lambda, 0) {
 			return p, "", &WeightError{Lambda: true, What: fmt.Sprintf("is %v, not 0 or more per day", p.Lambda)}
 		}
 	}
@@ -133,7 +134,7 @@ func (p Profile) With(o Override) (Profile, string, error) {
 	given := 0.0
 	for _, name := range slices.Sorted(maps.Keys(o.Weights)) {
 		w := o.Weights[name]
-		if p.weight(name) == nil {
+		if p.findWeight(name) == nil {
 			return p, "", &WeightError{Signal: name, What: "is no signal; there are " + strings.Join(candidate.SignalNames(), ", ")}
 		}
 		if !inUnit(w) {
@@ -141,20 +142,20 @@ func (p Profile) With(o Override) (Profile, string, error) {
 		}
 		given += w
 	}
-	if complete(o.Weights) {
+	if namesAllSignals(o.Weights) {
 		if math.Abs(given-1) > sumTolerance {
 			return p, "", &WeightError{What: fmt.Sprintf("weights sum to %.4g, not to 1", given)}
 		}
 		for _, name := range candidate.SignalNames() {
-			*p.weight(name) = o.Weights[name]
+			*p.findWeight(name) = o.Weights[name]
 		}
 		return p, "", nil
 	}
-	return p.rescaled(o.Weights, given)
+	return p.rescaleWeights(o.Weights, given)
 }
 
-// complete reports whether the weights name every signal, or all but relevance.
-func complete(weights map[string]float64) bool {
+// namesAllSignals reports whether the weights name every signal, or all but relevance.
+func namesAllSignals(weights map[string]float64) bool {
 	for _, name := range candidate.SignalNames() {
 		if _, ok := weights[name]; !ok && name != candidate.SignalRelevance {
 			return false
@@ -163,9 +164,9 @@ func complete(weights map[string]float64) bool {
 	return true
 }
 
-// rescaled sets the weights that were given and shrinks or stretches the others to
+// rescaleWeights sets the weights that were given and shrinks or stretches the others to
 // what is left.
-func (p Profile) rescaled(weights map[string]float64, given float64) (Profile, string, error) {
+func (p Profile) rescaleWeights(weights map[string]float64, given float64) (Profile, string, error) {
 	rest := 0.0
 	for name, w := range p.Weights() {
 		if _, ok := weights[name]; !ok {
@@ -182,14 +183,14 @@ func (p Profile) rescaled(weights map[string]float64, given float64) (Profile, s
 	}
 	var said, others []string
 	for _, name := range candidate.SignalNames() {
-		at := p.weight(name)
+		at := p.findWeight(name)
 		if w, ok := weights[name]; ok {
-			said = append(said, name+" "+short(w))
+			said = append(said, name+" "+formatNumber(w))
 			*at = w
 		} else if *at > 0 {
 			was := *at
 			*at = was * left / rest
-			others = append(others, name+" "+short(was)+" → "+short(*at))
+			others = append(others, name+" "+formatNumber(was)+" → "+formatNumber(*at))
 		}
 	}
 	if len(others) == 0 {
@@ -199,7 +200,7 @@ func (p Profile) rescaled(weights map[string]float64, given float64) (Profile, s
 		strings.Join(others, ", "), nil
 }
 
-func short(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
+func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
 // WeightError says which weight of an override does not hold, and why. It is an
 // ErrWeights.
@@ -221,8 +222,8 @@ func (e *WeightError) Error() string {
 
 func (e *WeightError) Unwrap() error { return ErrWeights }
 
-// score is Σ weight × signal.
-func (p *Profile) score(v *candidate.Signals) float64 {
+// scoreSignals is Σ weight × signal.
+func (p *Profile) scoreSignals(v *candidate.Signals) float64 {
 	return p.Relevance*v.Relevance + p.Recency*v.Recency + p.Frequency*v.Frequency + p.Importance*v.Importance +
 		p.Causality*v.Causality + p.Familiarity*v.Familiarity + p.Trust*v.Trust + p.Openness*v.Openness
 }
@@ -272,7 +273,9 @@ func (r *Ranker) profileNames() []string {
 // takeProfiles gathers the profiles and checks that each holds and that those named
 // are there.
 func (r *Ranker) takeProfiles(cfg Config) error {
-	r.profiles, r.tenants, r.standard = slices.Clone(cfg.Profiles), cfg.Tenants, cfg.Standard
+	r.profiles = slices.Clone(cfg.Profiles)
+	r.tenants = cfg.Tenants
+	r.standard = cfg.Standard
 	for _, p := range Profiles() {
 		if !slices.ContainsFunc(r.profiles, func(own Profile) bool { return own.Name == p.Name }) {
 			r.profiles = append(r.profiles, p)

@@ -49,7 +49,7 @@ func TestPropertyFusion(t *testing.T) {
 		k := kernel{near: .5, far: .3, damping: 40}
 		q := weighing{keyword: rapid.Float64Range(1, 3).Draw(t, "long"), vector: rapid.Float64Range(0, 1).Draw(t, "read"), words: 1,
 			knee: rapid.SampledFrom([]float64{0, 1, 4}).Draw(t, "knee")}
-		p.fuse(k, &q)
+		p.fuseChannels(k, &q)
 		g := func(i int32) float64 {
 			if p.terms[i] <= 40 {
 				return 1
@@ -71,7 +71,7 @@ func TestPropertyFusion(t *testing.T) {
 				if c.name == retrieve.NameVector {
 					rho = .18
 				}
-				mean, sd := k.spread(p, rho, c.found.Mean, deviation(c.found.SD))
+				mean, sd := k.estimateMoments(p, rho, c.found.Mean, repairDeviation(c.found.SD))
 				z := (c.raw[i] + g(int32(i))*sum - mean) / sd
 				factor := q.vector
 				if c.name == retrieve.NameKeyword {
@@ -96,12 +96,12 @@ func TestPropertyFusionIsMonotone(t *testing.T) {
 		p := drawPool(t)
 		q := weighing{keyword: 2, vector: .7, words: 1, knee: 2}
 		k := kernel{near: .5, far: .3, damping: 40}
-		p.fuse(k, &q)
+		p.fuseChannels(k, &q)
 		before := slices.Clone(p.fused)
 		i := rapid.IntRange(0, len(p.ids)-1).Draw(t, "item")
 		c := p.channels[rapid.IntRange(0, 1).Draw(t, "channel")]
 		c.raw[i] += rapid.Float64Range(0, 5).Draw(t, "more")
-		p.fuse(k, &q)
+		p.fuseChannels(k, &q)
 		for j := range p.fused {
 			if p.fused[j] < before[j]-1e-9 {
 				t.Fatalf("item %d fell from %v to %v when %d rose", j, before[j], p.fused[j], i)
@@ -143,7 +143,7 @@ func TestPropertyRanking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPool(t)
 		flat := evenWeights()
-		p.fuse(kernel{near: .5, far: .3, damping: 40}, &flat)
+		p.fuseChannels(kernel{near: .5, far: .3, damping: 40}, &flat)
 		p.items = make([]*candidate.Visible, len(p.ids))
 		for i, id := range p.ids {
 			p.items[i], p.distance[i] = drawRecord(t, id, now), int16(rapid.IntRange(-1, 3).Draw(t, "distance"))
@@ -151,7 +151,7 @@ func TestPropertyRanking(t *testing.T) {
 		profile := rapid.SampledFrom(Profiles()).Draw(t, "profile")
 		limit := rapid.IntRange(1, 20).Draw(t, "limit")
 		s := &Ranker{}
-		cs := s.candidates(p, &Request{Now: now, Limit: limit, Profile: profile}, p.order(p.All()), slices.Repeat([]*schemas.Verdict{{}}, len(p.ids)))
+		cs := s.makeCandidates(p, &Request{Now: now, Limit: limit, Profile: profile}, p.sortByScore(p.All()), slices.Repeat([]*schemas.Verdict{{}}, len(p.ids)))
 		if len(cs) != min(limit, len(p.ids)) {
 			t.Fatalf("%d candidates of %d, limit %d", len(cs), len(p.ids), limit)
 		}
@@ -184,9 +184,9 @@ func TestPropertyRanking(t *testing.T) {
 			if slices.ContainsFunc(cs, func(c candidate.Candidate) bool { return c.ID == p.ids[i] }) {
 				continue
 			}
-			v := measure(p.items[i], relevance(p.fused[i]), int(p.distance[i]), now, profile.Lambda)
-			if profile.score(&v) > least {
-				t.Fatalf("%s scores %v and was cut at %v", p.ids[i], profile.score(&v), least)
+			v := measureSignals(p.items[i], computeRelevance(p.fused[i]), int(p.distance[i]), now, profile.Lambda)
+			if profile.scoreSignals(&v) > least {
+				t.Fatalf("%s scores %v and was cut at %v", p.ids[i], profile.scoreSignals(&v), least)
 			}
 		}
 	})
@@ -202,7 +202,7 @@ func TestPropertySpread(t *testing.T) {
 			p.items[i] = drawRecord(t, id, time.Time{})
 			p.fused[i] = float64(rapid.IntRange(-20, 30).Draw(t, "fused")) / 10
 		}
-		order := p.order(p.All())
+		order := p.sortByScore(p.All())
 		within := func() map[string][]int32 {
 			out := map[string][]int32{}
 			for _, i := range order {
@@ -212,7 +212,7 @@ func TestPropertySpread(t *testing.T) {
 			return out
 		}
 		before, scores := within(), slices.Clone(p.fused)
-		p.spread(order)
+		p.spreadSessions(order)
 		after := within()
 		for name := range before {
 			if !slices.Equal(before[name], after[name]) {

@@ -46,7 +46,7 @@ func (r *Ranker) Read(text, about, kind string, names []string, cosines bool, no
 	q.all = language.AsksAll(text, now)
 	q.days, q.when, q.order = language.FindTimes(text, now), asksWhen(q.words), asksOrder(q.words)
 	q.why = asksWhy(q.words)
-	q.weigh = r.weighings(text, q.distinct)
+	q.weigh = r.makeWeighing(text, q.distinct)
 	q.unread = r.lexicon == nil || r.lexicon.source.ReadsWords(about) < mostlyRead
 	q.weights = make([]float64, len(q.content))
 	for i, w := range q.content {
@@ -66,7 +66,7 @@ func (q *Question) Unread() bool { return q.unread }
 // among as many documents as each lets through. population and exclude are those of Request.
 func (r *Ranker) MeasureWords(ctx context.Context, s scope.Scope, q *Question, population schemas.Filter, exclude []string, filters []schemas.Filter, n []int) {
 	if len(filters) > 1 && r.comparesWords(q) {
-		r.words.measure(ctx, s, keyword.Query{Population: population.Settled(), Exclude: exclude}, filters, n, q.content)
+		r.words.measureFrequencies(ctx, s, keyword.Query{Population: population.Settled(), Exclude: exclude}, filters, n, q.content)
 	}
 }
 

@@ -78,7 +78,7 @@ const (
 // New returns a Ranker.
 func New(cfg Config) (*Ranker, error) {
 	r := &Ranker{cfg: cfg, weights: DefaultWeights(), hashes: cache.NewMemo[[]uint64](hashBytes), days: cache.NewMemo[named](dayBytes)}
-	r.both, r.byWords, r.byMeaning = calibrations()
+	r.both, r.byWords, r.byMeaning = makeCalibrations()
 	r.bothEncoded, r.byEncoded = encoderCalibrations()
 	if err := r.takeProfiles(cfg); err != nil {
 		return nil, fmt.Errorf("new ranker: %w", err)
@@ -90,7 +90,7 @@ func New(cfg Config) (*Ranker, error) {
 	if cfg.Keyword != nil {
 		r.words = newDocFrequency(cfg.Keyword)
 	}
-	if wv, ok := cfg.Embedder.(WordVectors); ok && cfg.Embedder != nil && !r.disabled(FeatureWords) {
+	if wv, ok := cfg.Embedder.(WordVectors); ok && cfg.Embedder != nil && !r.isDisabled(FeatureWords) {
 		r.lexicon = newLexicon(wv)
 	}
 	return r, nil
@@ -100,23 +100,23 @@ func New(cfg Config) (*Ranker, error) {
 // request that finds them need not. It changes no result.
 func (r *Ranker) Warm(tenant string, items []*candidate.Visible) {
 	if r.lexicon != nil {
-		r.lexicon.look(tenant, nil, items)
+		r.lexicon.lookUpWords(tenant, nil, items)
 	}
 }
 
 // InvalidateCaches drops what the ranker keeps of items in memory. Call it after an erasure.
 func (r *Ranker) InvalidateCaches() {
 	if r.lexicon != nil {
-		r.lexicon.forget()
+		r.lexicon.forgetWords()
 	}
 	if r.words != nil {
-		r.words.forget()
+		r.words.forgetFrequencies()
 	}
 	r.hashes.Clear()
 	r.days.Clear()
 }
 
-func (r *Ranker) disabled(name string) bool { return slices.Contains(r.cfg.Disable, name) }
+func (r *Ranker) isDisabled(name string) bool { return slices.Contains(r.cfg.Disable, name) }
 
 // Weight returns the weight of a retriever's scores.
 func (r *Ranker) Weight(retriever string) float64 {
@@ -171,41 +171,41 @@ type Scorer interface {
 // places. An error means that a store did not answer.
 func (r *Ranker) Rank(ctx context.Context, s scope.Scope, p *Pool, seen candidate.Authorized, req *Request) ([]candidate.Candidate, []string, error) {
 	p.items = append(p.items[:0], seen.Visible...)
-	if err := p.rescore(ctx, req.Scorer, seen.Own); err != nil {
+	if err := p.rescoreItems(ctx, req.Scorer, seen.Own); err != nil {
 		return nil, nil, err
 	}
-	order, warnings, err := r.order(ctx, s, p, req)
+	order, warnings, err := r.orderPlaces(ctx, s, p, req)
 	if err != nil {
 		return nil, nil, err
 	}
-	if lack := p.unencoded(order, seen.Own); lack > 0 {
+	if lack := p.countUnencoded(order, seen.Own); lack > 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: %d of %d items have no vector of it yet; their cosine by the table takes its place", retrieve.NameEncoder, lack, len(order)))
 	}
-	out := r.candidates(p, req, order, seen.Verdicts)
+	out := r.makeCandidates(p, req, order, seen.Verdicts)
 	return p.withPrevious(out, req, seen.Verdicts), warnings, nil
 }
 
-// order fuses the pool and returns the places that pass the request's filters, best first.
-func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request) ([]int32, []string, error) {
+// orderPlaces fuses the pool and returns the places that pass the request's filters, best first.
+func (r *Ranker) orderPlaces(ctx context.Context, s scope.Scope, p *Pool, req *Request) ([]int32, []string, error) {
 	if len(p.ids) == 0 {
 		return nil, nil, nil
 	}
 	for i := range p.rows {
-		p.rows[i] = p.visible(p.rows[i])
+		p.rows[i] = p.keepVisiblePlaces(p.rows[i])
 	}
 	if !p.takesTurns(p.rows) {
 		p.rows = nil
 	}
-	warnings := p.complete(ctx, req.Scorer)
-	p.link(p.rows)
+	warnings := p.completeChannels(ctx, req.Scorer)
+	p.linkNeighbours(p.rows)
 	k := kernel{near: r.weights.Near, far: r.weights.Far, damping: r.weights.Damping}
-	p.fuse(k, &req.Question.weigh)
-	order := p.withNewer(p.withNewest(p.passing(req), req), req)
+	p.fuseChannels(k, &req.Question.weigh)
+	order := p.withNewer(p.withNewest(p.selectPassing(req), req), req)
 	if d, ok := p.newestDay(req); ok && req.Question.newest {
 		req.Question.days = append(req.Question.days, d)
 	}
 	req.Question.told = r.toldOf(req.Question, p, order)
-	for _, f := range r.features(req.Question, p) {
+	for _, f := range r.chooseFeatures(req.Question, p) {
 		for _, i := range order {
 			p.cues[i] += f.Weight * f.Value(p.items[i])
 		}
@@ -213,13 +213,13 @@ func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request
 	for _, i := range order {
 		p.fused[i] += p.cues[i]
 	}
-	p.order(order)
-	judged := p.judged(order, req)
+	p.sortByScore(order)
+	judged := p.listJudgedPlaces(order, req)
 	warning, err := r.closeWords(ctx, s, p, req, k, order, judged)
 	if err != nil {
 		warnings = append(warnings, warning)
 	}
-	r.judge(p, req.Question, judged)
+	r.judgeItems(p, req.Question, judged)
 	r.weighMeaning(p, req.Question, judged)
 	for _, i := range judged {
 		if f := writersFactor(p.items[i], req.Now, req.Profile.Lambda); f < 1 {
@@ -228,21 +228,21 @@ func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request
 		}
 	}
 	r.weighChance(p, judged)
-	p.order(order)
+	p.sortByScore(order)
 	if req.Profile.byRelevance() {
 		p.preferBetter(order, req, r.hashes)
 	}
-	if req.Question.order && !r.disabled(FeatureSpread) {
-		p.spread(order)
+	if req.Question.order && !r.isDisabled(FeatureSpread) {
+		p.spreadSessions(order)
 	}
 	return p.withLinked(order, req), warnings, nil
 }
 
-// passing returns the best visible items that pass the request's filters. Tools take no place of the
+// selectPassing returns the best visible items that pass the request's filters. Tools take no place of the
 // request's limit that another item would have.
-func (p *Pool) passing(req *Request) []int32 {
+func (p *Pool) selectPassing(req *Request) []int32 {
 	of := slices.DeleteFunc(p.All(), func(i int32) bool {
-		return p.items[i] == nil || int(i) >= req.Found || !req.wants(p.items[i])
+		return p.items[i] == nil || int(i) >= req.Found || !req.isWantedItem(p.items[i])
 	})
 	depth := max(cmp.Or(req.Depth, ranked), req.Limit)
 	room := min(depth, req.Limit)
@@ -250,14 +250,14 @@ func (p *Pool) passing(req *Request) []int32 {
 		return p.bestOrCut(req, of, depth)
 	}
 	tools, others := p.byTool(of)
-	best := p.best(others, depth)
+	best := p.selectBest(others, depth)
 	others = p.bestOrCut(req, others, depth)
-	return append(others, p.best(tools, max(req.Tools, room-len(best)))...)
+	return append(others, p.selectBest(tools, max(req.Tools, room-len(best)))...)
 }
 
 // bestOrCut returns the n best of the places, and the others that are cut.
 func (p *Pool) bestOrCut(req *Request, of []int32, n int) []int32 {
-	out := slices.Clone(p.best(of, n))
+	out := slices.Clone(p.selectBest(of, n))
 	if req.Cut == nil {
 		return out
 	}
@@ -281,8 +281,8 @@ func (p *Pool) byTool(of []int32) (tools, others []int32) {
 	return tools, others
 }
 
-// wants reports whether an item passes the request's own filters.
-func (req *Request) wants(v *candidate.Visible) bool {
+// isWantedItem reports whether an item passes the request's own filters.
+func (req *Request) isWantedItem(v *candidate.Visible) bool {
 	for _, holds := range req.Where {
 		if !holds(v) {
 			return false
@@ -291,9 +291,9 @@ func (req *Request) wants(v *candidate.Visible) bool {
 	return true
 }
 
-// complete asks every channel, all at once, for the scores that its hits left open. A channel
+// completeChannels asks every channel, all at once, for the scores that its hits left open. A channel
 // that cannot say counts its mean for them. It returns warnings.
-func (p *Pool) complete(ctx context.Context, by Scorer) []string {
+func (p *Pool) completeChannels(ctx context.Context, by Scorer) []string {
 	failed := make([]error, len(p.channels))
 	last := -1
 	var wait sync.WaitGroup
@@ -302,15 +302,15 @@ func (p *Pool) complete(ctx context.Context, by Scorer) []string {
 			continue
 		}
 		if before := last; before >= 0 {
-			wait.Go(func() { failed[before] = p.channels[before].complete(ctx, p, by) })
+			wait.Go(func() { failed[before] = p.channels[before].completeScores(ctx, p, by) })
 		}
 		last = i
 	}
 	if last >= 0 {
-		failed[last] = p.channels[last].complete(ctx, p, by)
+		failed[last] = p.channels[last].completeScores(ctx, p, by)
 	}
 	wait.Wait()
-	p.estimate()
+	p.estimateCosines()
 	var warnings []string
 	for i, err := range failed {
 		if err != nil {
@@ -320,8 +320,8 @@ func (p *Pool) complete(ctx context.Context, by Scorer) []string {
 	return warnings
 }
 
-// complete sets the scores of the channel that are not known.
-func (c *channel) complete(ctx context.Context, p *Pool, by Scorer) error {
+// completeScores sets the scores of the channel that are not known.
+func (c *channel) completeScores(ctx context.Context, p *Pool, by Scorer) error {
 	at := make([]int32, 0, len(p.ids))
 	ids := make([]string, 0, len(p.ids))
 	for i, known := range c.known[:len(p.ids)] {
@@ -367,32 +367,35 @@ func (r *Ranker) closeWords(ctx context.Context, s scope.Scope, p *Pool, req *Re
 	var df []float64
 	var err error
 	var wait sync.WaitGroup
-	compares, known := r.comparesWords(q), false
+	compares := r.comparesWords(q)
+	known := false
 	if among := (keyword.Query{Filter: req.Filter, Population: req.Population.Settled(), Exclude: req.Exclude}); compares {
-		if df, known = r.words.known(s, among, n, q.content); !known {
-			wait.Go(func() { df, err = r.words.of(ctx, s, among, n, q.content) })
+		df, known = r.words.recallFrequencies(s, among, n, q.content)
+		if !known {
+			wait.Go(func() { df, err = r.words.findFrequencies(ctx, s, among, n, q.content) })
 		}
 	}
 	best := order[:min(wordBest, len(order))]
-	look := r.lexicon.look(s.Tenant(), q.content, p.itemsAt(judged))
-	rows, equal := closest(&look)
-	p.cover(q, judged, rows)
+	look := r.lexicon.lookUpWords(s.Tenant(), q.content, p.itemsAt(judged))
+	rows, equal := findClosestWords(&look)
+	p.noteCoverage(q, judged, rows)
 	p.coverEqually(q, judged, equal)
-	if wait.Wait(); err != nil {
+	wait.Wait()
+	if err != nil {
 		return NameWords + ": " + retrieve.Failure(err), err
 	}
 	if !compares || len(best) == 0 {
 		return "", nil
 	}
-	c := p.open(NameWords, r.weights.Words, retrieve.Result{})
+	c := p.openChannel(NameWords, r.weights.Words, retrieve.Result{})
 	p.Grow()
 	look.docs = look.docs[:len(best)]
 	sims := maxSim(&look, rows[:min(len(rows), len(best)*len(q.content))], df, float64(max(n, len(best))))
 	for j, i := range best {
 		c.raw[i] = sims[j]
 	}
-	smoothed := k.smooth(p, c.raw)
-	mean, sd := moments(smoothed, best)
+	smoothed := k.smoothScores(p, c.raw)
+	mean, sd := computeMoments(smoothed, best)
 	for _, i := range best {
 		c.z[i] = (smoothed[i] - mean) / sd
 		p.fused[i] += q.weigh.words * c.weight * c.z[i]
@@ -415,8 +418,8 @@ func (c *channel) rankBy(p *Pool, of []int32) {
 	}
 }
 
-// moments of the values at the places.
-func moments(values []float64, of []int32) (mean, sd float64) {
+// computeMoments of the values at the places.
+func computeMoments(values []float64, of []int32) (mean, sd float64) {
 	for _, i := range of {
 		mean += values[i]
 	}
@@ -426,11 +429,11 @@ func moments(values []float64, of []int32) (mean, sd float64) {
 		d := values[i] - mean
 		sd += d * d
 	}
-	return mean, deviation(math.Sqrt(sd / n))
+	return mean, repairDeviation(math.Sqrt(sd / n))
 }
 
-// candidates makes the ranked candidates of the profile, best first, ties by id.
-func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*schemas.Verdict) []candidate.Candidate {
+// makeCandidates makes the ranked candidates of the profile, best first, ties by id.
+func (r *Ranker) makeCandidates(p *Pool, req *Request, order []int32, verdicts []*schemas.Verdict) []candidate.Candidate {
 	type scored struct {
 		at       int32
 		v        candidate.Signals
@@ -438,9 +441,10 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 	}
 	all := make([]scored, len(order))
 	for j, i := range order {
-		v := measure(p.items[i], relevance(p.fused[i]), int(p.distance[i]), req.Now, req.Profile.Lambda)
-		standing := req.Profile.score(&v)
-		v.Relevance, v.Evidence = r.chance(p, i), p.evidence[i]
+		v := measureSignals(p.items[i], computeRelevance(p.fused[i]), int(p.distance[i]), req.Now, req.Profile.Lambda)
+		standing := req.Profile.scoreSignals(&v)
+		v.Relevance = r.estimateChance(p, i)
+		v.Evidence = p.evidence[i]
 		v.Evidence.Bears = fourPlaces(max(p.relevant[i], p.lent[i]))
 		all[j] = scored{i, v, standing}
 	}
@@ -453,7 +457,8 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 		})
 	}
 	if len(all) > req.Limit {
-		places, left := req.Limit, make([]bool, len(p.items))
+		places := req.Limit
+		left := make([]bool, len(p.items))
 		var taken, others []int32
 		for _, x := range all {
 			v := p.items[x.at]
@@ -464,10 +469,11 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 			if free || places >= 0 || req.Cut != nil && req.Cut(v) {
 				taken = append(taken, x.at)
 			} else {
-				others, left[x.at] = append(others, x.at), true
+				others = append(others, x.at)
+				left[x.at] = true
 			}
 		}
-		for _, i := range p.newer(taken, others, req) {
+		for _, i := range p.findNewerItems(taken, others, req) {
 			left[i] = false
 		}
 		all = slices.DeleteFunc(all, func(x scored) bool { return left[x.at] })
@@ -479,9 +485,9 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 		i := all[j].at
 		out[j] = candidate.New(p.items[i], *verdicts[i])
 		c := &out[j]
-		c.Fused, c.Standing, c.Score = p.sums[i], all[j].standing, req.Profile.score(&all[j].v)
+		c.Fused, c.Standing, c.Score = p.sums[i], all[j].standing, req.Profile.scoreSignals(&all[j].v)
 		c.Linked = p.linkedTo(i)
-		shown[j] = show(&all[j].v)
+		shown[j] = roundSignals(&all[j].v)
 		c.Signals = &shown[j]
 		channels = p.channelsOf(c, i, channels)
 	}

@@ -36,7 +36,7 @@ func TestTimely(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return timely(&Question{days: asked}, &candidate.Visible{MemoryItem: schemas.MemoryItem{CreatedAt: at.Add(9 * time.Hour)}}, nil)
+			return scoreTimeliness(&Question{days: asked}, &candidate.Visible{MemoryItem: schemas.MemoryItem{CreatedAt: at.Add(9 * time.Hour)}}, nil)
 		}
 		if fits(tc.best) <= fits(tc.worse) {
 			t.Errorf("%q: %s fits %.2f, %s %.2f", tc.text, tc.best, fits(tc.best), tc.worse, fits(tc.worse))
@@ -111,7 +111,7 @@ func fusedScores(a, b []float64) []float64 {
 	}
 	p.Grow()
 	flat := evenWeights()
-	p.fuse(kernel{near: .5, far: .3, damping: 40}, &flat)
+	p.fuseChannels(kernel{near: .5, far: .3, damping: 40}, &flat)
 	return p.fused
 }
 
@@ -134,7 +134,7 @@ func TestLink(t *testing.T) {
 		}
 		p.Grow()
 		p.Around(near, at)
-		p.link(p.rows)
+		p.linkNeighbours(p.rows)
 		for _, i := range best {
 			for c := max(0, i-2); c <= min(n-1, i+2); c++ {
 				got := map[string]int8{}

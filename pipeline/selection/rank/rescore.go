@@ -9,15 +9,16 @@ import (
 	"satchel/schemas"
 )
 
-// rescore gives the items that the principal sees otherwise than the indexes hold them the
+// rescoreItems gives the items that the principal sees otherwise than the indexes hold them the
 // scores of what it sees. What nothing visible speaks for is taken out: the principal would
 // not have found it by what it may see.
-func (p *Pool) rescore(ctx context.Context, by Scorer, own []bool) error {
+func (p *Pool) rescoreItems(ctx context.Context, by Scorer, own []bool) error {
 	var at []int32
 	var texts []string
 	for i, v := range p.items {
 		if v != nil && own[i] {
-			at, texts = append(at, int32(i)), append(texts, schemas.SearchText(&v.MemoryItem))
+			at = append(at, int32(i))
+			texts = append(texts, schemas.SearchText(&v.MemoryItem))
 			delete(p.spans, int32(i))
 		}
 	}
@@ -30,13 +31,15 @@ func (p *Pool) rescore(ctx context.Context, by Scorer, own []bool) error {
 		if err != nil {
 			return err
 		}
-		least := ch.least()
+		least := ch.findLeastScore()
 		for j, i := range at {
 			if scores == nil && !p.items[i].Masked { // it sees what the index has, and more
 				speaks[j] = speaks[j] || ch.rank[i] > 0
 				continue
 			}
-			ch.raw[i], ch.known[i], ch.rank[i] = ch.found.Mean, true, 0
+			ch.raw[i] = ch.found.Mean
+			ch.known[i] = true
+			ch.rank[i] = 0
 			if scores == nil {
 				if ch.name == retrieve.NameEncoder {
 					ch.raw[i] = math.NaN() // see estimate
@@ -64,8 +67,8 @@ func (c *channel) rankOf(score float64) int32 {
 	return int32(sort.Search(len(hits), func(i int) bool { return hits[i].Score < score })) + 1
 }
 
-// least is the score that an item must have to be found: that of the worst hit.
-func (c *channel) least() float64 {
+// findLeastScore is the score that an item must have to be found: that of the worst hit.
+func (c *channel) findLeastScore() float64 {
 	if n := len(c.found.Hits); n > 0 && !c.found.Complete {
 		return c.found.Hits[n-1].Score
 	}

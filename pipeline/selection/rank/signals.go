@@ -10,14 +10,14 @@ import (
 // frequencyFull is the access count at which the frequency signal reaches 1.
 const frequencyFull = 100
 
-// relevance maps a fused z-score to 0–1: half at two deviations above the mean, so
+// computeRelevance maps a fused z-score to 0–1: half at two deviations above the mean, so
 // that an item nothing speaks for stays near zero. It orders the items of one request.
-func relevance(z float64) float64 { return 1 / (1 + math.Exp(-(z-1.5)/.75)) }
+func computeRelevance(z float64) float64 { return 1 / (1 + math.Exp(-(z-1.5)/.75)) }
 
-func measure(r *candidate.Visible, relevance float64, distance int, now time.Time, lambda float64) candidate.Signals {
+func measureSignals(r *candidate.Visible, relevance float64, distance int, now time.Time, lambda float64) candidate.Signals {
 	v := candidate.Signals{
 		Relevance:   relevance,
-		Recency:     recency(r, now, lambda),
+		Recency:     computeRecency(r, now, lambda),
 		Frequency:   min(1, math.Log1p(float64(r.AccessCount))/math.Log1p(frequencyFull)),
 		Importance:  orDefault(r.Importance, .5),
 		Familiarity: 1 - orDefault(r.Novelty, .5),
@@ -33,9 +33,9 @@ func measure(r *candidate.Visible, relevance float64, distance int, now time.Tim
 // ttlDecay is ln 20: an item with a ttl is down to a recency of .05 when it expires.
 const ttlDecay = 2.9957
 
-// recency is exp(-λ·age_days), or the item's own decay: its decay_fn, or else one that
+// computeRecency is exp(-λ·age_days), or the item's own decay: its decay_fn, or else one that
 // fits its ttl.
-func recency(r *candidate.Visible, now time.Time, lambda float64) float64 {
+func computeRecency(r *candidate.Visible, now time.Time, lambda float64) float64 {
 	if r.TTL > 0 {
 		lambda = ttlDecay * 86400 / float64(r.TTL)
 	}
@@ -57,7 +57,7 @@ const (
 func writersFactor(v *candidate.Visible, now time.Time, lambda float64) float64 {
 	f := 1.
 	if v.DecayFn != nil {
-		f *= 1 - byDecay + byDecay*recency(v, now, lambda)
+		f *= 1 - byDecay + byDecay*computeRecency(v, now, lambda)
 	}
 	doubt := 1 - orDefault(v.Confidence, 1)
 	return f * (1 - byConfidence*doubt*doubt)
@@ -70,8 +70,8 @@ func orDefault(p *float64, def float64) float64 {
 	return *p
 }
 
-// show returns the signals as candidates have them, rounded to four places.
-func show(v *candidate.Signals) candidate.Signals {
+// roundSignals returns the signals as candidates have them, rounded to four places.
+func roundSignals(v *candidate.Signals) candidate.Signals {
 	return candidate.Signals{
 		Relevance: fourPlaces(v.Relevance), Recency: fourPlaces(v.Recency), Frequency: fourPlaces(v.Frequency), Importance: fourPlaces(v.Importance),
 		Causality: fourPlaces(v.Causality), Familiarity: fourPlaces(v.Familiarity), Trust: fourPlaces(v.Trust), Openness: fourPlaces(v.Openness), Evidence: v.Evidence,

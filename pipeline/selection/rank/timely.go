@@ -23,8 +23,9 @@ func (p *Pool) withNewest(order []int32, req *Request) []int32 {
 	}
 	out := slices.Clip(order)
 	for _, i := range p.newest {
-		if !has[i] && p.items[i] != nil && int(i) < req.Found && req.wants(p.items[i]) {
-			out, has[i] = append(out, i), true
+		if !has[i] && p.items[i] != nil && int(i) < req.Found && req.isWantedItem(p.items[i]) {
+			out = append(out, i)
+			has[i] = true
 		}
 	}
 	return out
@@ -41,15 +42,15 @@ func (p *Pool) withNewer(order []int32, req *Request) []int32 {
 	}
 	var others []int32
 	for i, v := range p.items[:min(req.Found, len(p.items))] {
-		if v != nil && !has[i] && !p.onlyBeside(i) && req.wants(v) {
+		if v != nil && !has[i] && !p.onlyBeside(i) && req.isWantedItem(v) {
 			others = append(others, int32(i))
 		}
 	}
-	return append(order, p.newer(order, others, req)...)
+	return append(order, p.findNewerItems(order, others, req)...)
 }
 
-// newer is those of others that may stand for one of the items: for each the newest, and none twice.
-func (p *Pool) newer(of, others []int32, req *Request) (out []int32) {
+// findNewerItems is those of others that may stand for one of the items: for each the newest, and none twice.
+func (p *Pool) findNewerItems(of, others []int32, req *Request) (out []int32) {
 	if req.StandsFor == nil {
 		return nil
 	}
@@ -59,7 +60,8 @@ func (p *Pool) newer(of, others []int32, req *Request) (out []int32) {
 		stands := false
 		for n, old := range of {
 			if !stood[n] && p.scoresLike(i, old) && req.StandsFor(p.items[i], p.items[old]) {
-				stood[n], stands = true, true
+				stood[n] = true
+				stands = true
 			}
 		}
 		if stands {
@@ -83,7 +85,7 @@ func (p *Pool) scoresLike(i, other int32) bool {
 func (p *Pool) newestDay(req *Request) (d language.Interval, ok bool) {
 	var newest time.Time
 	for _, i := range p.newest {
-		if v := p.items[i]; v != nil && int(i) < req.Found && req.wants(v) && v.CreatedAt.After(newest) {
+		if v := p.items[i]; v != nil && int(i) < req.Found && req.isWantedItem(v) && v.CreatedAt.After(newest) {
 			newest = v.CreatedAt
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"satchel/schemas"
 )
 
-// closeness says how well an item made at t fits days: for a day or a week onDay, for a longer or an
+// measureCloseness says how well an item made at t fits days: for a day or a week onDay, for a longer or an
 // open time 1; near a day or a week exp(−days/5), in the month after a month .5, for things are told later.
-func closeness(d language.Interval, t time.Time) float64 {
+func measureCloseness(d language.Interval, t time.Time) float64 {
 	long := d.From.IsZero() || d.To.IsZero() || d.To.Sub(d.From) > 100*day
 	switch {
 	case t.IsZero():
@@ -38,10 +38,11 @@ const (
 	onDay = 2.5
 )
 
-// timely says how well an item fits the days that a question names: by when it was made, and by the days that it names
+// scoreTimeliness says how well an item fits the days that a question names: by when it was made, and by the days that it names
 // itself. A date without a year fits each year, the last one best.
-func timely(q *Question, v *candidate.Visible, own func() []language.Interval) float64 {
-	best, made := 0., v.CreatedAt
+func scoreTimeliness(q *Question, v *candidate.Visible, own func() []language.Interval) float64 {
+	best := 0.
+	made := v.CreatedAt
 	if v.Kind == schemas.KindTool {
 		return best // the day on which a tool was recorded says nothing of it
 	}
@@ -49,12 +50,12 @@ func timely(q *Question, v *candidate.Visible, own func() []language.Interval) f
 		made = time.Time{}
 	}
 	for _, d := range q.days {
-		best = max(best, closeness(d, made))
+		best = max(best, measureCloseness(d, made))
 		if d.AnyYear && best < 1 && !made.IsZero() {
 			years := made.Year() - d.From.Year()
 			for _, n := range []int{years - 1, years, years + 1} {
 				if n < 0 {
-					best = max(best, anyYear*closeness(language.Interval{From: d.From.AddDate(n, 0, 0), To: d.To.AddDate(n, 0, 0)}, made))
+					best = max(best, anyYear*measureCloseness(language.Interval{From: d.From.AddDate(n, 0, 0), To: d.To.AddDate(n, 0, 0)}, made))
 				}
 			}
 		}
@@ -79,7 +80,7 @@ const anyYear = .9
 func (r *Ranker) toldOf(q *Question, p *Pool, order []int32) bool {
 	return len(q.days) > 0 && slices.ContainsFunc(order, func(i int32) bool {
 		v := p.items[i]
-		return !(v.Kind == schemas.KindKnowledge && v.FromFile()) && timely(q, v, r.namedDays(v, q.zone)) >= 1
+		return !(v.Kind == schemas.KindKnowledge && v.FromFile()) && scoreTimeliness(q, v, r.namedDays(v, q.zone)) >= 1
 	})
 }
 
@@ -107,7 +108,9 @@ func asksWhen(ws []string) bool {
 // holdsTime reports whether a text has a time expression: a date, a month with a
 // number, a weekday, "yesterday", "last week", "two years ago".
 func holdsTime(text string) bool {
-	words, before, found := language.Default(), "", false
+	words := language.Default()
+	before := ""
+	found := false
 	language.EachWord(text, func(w string) {
 		if found {
 			return

@@ -12,15 +12,16 @@ func (r *Ranker) Unread(p *Pool, req *Request, cs []candidate.Candidate) []candi
 		}
 	}
 	most := max(0, min(req.Found, len(p.items))-len(cs))
-	out, signals := make([]candidate.Unread, 0, most), make([]candidate.Signals, 0, most)
+	out := make([]candidate.Unread, 0, most)
+	signals := make([]candidate.Signals, 0, most)
 	for i := range min(req.Found, len(p.items)) {
 		v := p.items[i]
-		if v == nil || taken[i] || p.onlyBeside(i) || !req.wants(v) {
+		if v == nil || taken[i] || p.onlyBeside(i) || !req.isWantedItem(v) {
 			continue
 		}
-		s := measure(v, p.fused[i], int(p.distance[i]), req.Now, req.Profile.Lambda)
-		s.Relevance = relevance(p.fused[i])
-		signals = append(signals, show(&s))
+		s := measureSignals(v, p.fused[i], int(p.distance[i]), req.Now, req.Profile.Lambda)
+		s.Relevance = computeRelevance(p.fused[i])
+		signals = append(signals, roundSignals(&s))
 		out = append(out, candidate.Unread{ID: v.ID, Signals: &signals[len(signals)-1]})
 	}
 	return out

@@ -35,9 +35,9 @@ const (
 // evenWeights leaves every weight as it is.
 func evenWeights() weighing { return weighing{keyword: 1, vector: 1, encoder: 1, words: 1} }
 
-func (r *Ranker) weighings(text string, distinct int) weighing {
+func (r *Ranker) makeWeighing(text string, distinct int) weighing {
 	w := evenWeights()
-	if r.disabled(FeatureWeigh) {
+	if r.isDisabled(FeatureWeigh) {
 		return w
 	}
 	n := float64(max(1, distinct))
@@ -54,8 +54,8 @@ func (r *Ranker) weighings(text string, distinct int) weighing {
 	return w
 }
 
-// of returns the factor of a channel's weight.
-func (w *weighing) of(channel string) float64 {
+// findFactor returns the factor of a channel's weight.
+func (w *weighing) findFactor(channel string) float64 {
 	switch channel {
 	case retrieve.NameKeyword:
 		return w.keyword
@@ -69,8 +69,8 @@ func (w *weighing) of(channel string) float64 {
 	return 1
 }
 
-// damped is a z-score as it counts in the fusion.
-func (w *weighing) damped(channel string, z float64) float64 {
+// dampScore is a z-score as it counts in the fusion.
+func (w *weighing) dampScore(channel string, z float64) float64 {
 	if channel != retrieve.NameKeyword || w.knee == 0 || z <= w.knee {
 		return z
 	}
@@ -122,9 +122,9 @@ const (
 	crowd    = 5 // that count at most
 )
 
-// spread takes from every item crowding for each better one of its session, so that
+// spreadSessions takes from every item crowding for each better one of its session, so that
 // the first of each session come first. order is best first, before and after.
-func (p *Pool) spread(order []int32) []int32 {
+func (p *Pool) spreadSessions(order []int32) []int32 {
 	queues := map[string][]int32{}
 	var names []string
 	for _, i := range order {
@@ -147,5 +147,5 @@ func (p *Pool) spread(order []int32) []int32 {
 			taken[name]++
 		}
 	}
-	return p.order(order)
+	return p.sortByScore(order)
 }

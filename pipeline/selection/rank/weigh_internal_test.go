@@ -12,24 +12,24 @@ import (
 func TestWeighings(t *testing.T) {
 	t.Parallel()
 	s := &Ranker{}
-	short, long := s.weighings("", 4), s.weighings("", 40)
+	short, long := s.makeWeighing("", 4), s.makeWeighing("", 40)
 	if short.keyword != 1 || short.words != 1 || short.vector != 1 || short.knee != fewestKnee {
 		t.Errorf("a short query is weighed %+v", short)
 	}
 	if long.keyword != 4 || long.words != .2 || long.vector != 1 || long.knee != 32 {
 		t.Errorf("a long query is weighed %+v", long)
 	}
-	if z := short.damped(retrieve.NameKeyword, 9); z != 4+damp*5 {
+	if z := short.dampScore(retrieve.NameKeyword, 9); z != 4+damp*5 {
 		t.Errorf("a z of 9 counts %v in a short query", z)
 	}
-	if z := short.damped(retrieve.NameVector, 9); z != 9 {
+	if z := short.dampScore(retrieve.NameVector, 9); z != 9 {
 		t.Errorf("vectors are damped to %v", z)
 	}
-	if z := long.damped(retrieve.NameKeyword, 9); z != 9 {
+	if z := long.dampScore(retrieve.NameKeyword, 9); z != 9 {
 		t.Errorf("a z of 9 counts %v in a long query", z)
 	}
 	off := &Ranker{cfg: Config{Disable: []string{FeatureWeigh}}}
-	if w := off.weighings("", 40); w != evenWeights() {
+	if w := off.makeWeighing("", 40); w != evenWeights() {
 		t.Errorf("switched off it weighs %+v", w)
 	}
 }
@@ -53,7 +53,7 @@ func TestTakesTurns(t *testing.T) {
 		for i, speaker := range tc.speakers {
 			at := p.Add(string(rune('a' + i)))
 			p.Grow()
-			p.items = lengthen(p.items, len(p.ids))
+			p.items = lengthenSlice(p.items, len(p.ids))
 			p.items[at] = &candidate.Visible{MemoryItem: schemas.MemoryItem{Speaker: speaker, CreatedAt: time.Unix(0, 0).Add(time.Duration(i) * tc.pause)}}
 			row = append(row, place{at, 0})
 		}

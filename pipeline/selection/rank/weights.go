@@ -28,7 +28,7 @@ func DefaultWeights() Weights {
 		Near: .5, Far: .3, Damping: 40,
 		Role: .6, Speaker: .8, Date: 1, When: .8, Short: -.8,
 		Meaning: Meaning{Covered: .6, Fading: .2, Vector: .25, Brief: .5, BriefTurn: 12, Encoder: .8, Session: .45, Long: .45, LongTurn: 24},
-		Chances: chances(), Encoded: encoderChances(),
+		Chances: makeChances(), Encoded: encoderChances(),
 	}
 }
 

@@ -76,7 +76,7 @@ func AskTogether(ctx context.Context, sc scope.Scope, searches []*Search, deadli
 		for i := range s.Answers {
 			one := &s.Answers[i]
 			at := slices.IndexFunc(all, func(b *batchQuery) bool {
-				return b.answers[0].Name() == one.Name() && b.query.asks(s.Query)
+				return b.answers[0].Name() == one.Name() && b.query.hasSameQuestion(s.Query)
 			})
 			if at < 0 {
 				at = len(all)
@@ -88,19 +88,19 @@ func AskTogether(ctx context.Context, sc scope.Scope, searches []*Search, deadli
 	}
 	var wg sync.WaitGroup
 	for _, b := range all {
-		wg.Go(func() { b.run(ctx, sc) })
+		wg.Go(func() { b.askRetriever(ctx, sc) })
 	}
 	wg.Wait()
 }
 
-// asks reports whether two queries of an index differ at most in their filters.
-func (q *Query) asks(o *Query) bool {
+// hasSameQuestion reports whether two queries of an index differ at most in their filters.
+func (q *Query) hasSameQuestion(o *Query) bool {
 	return q.Text == o.Text && q.Limit == o.Limit && slices.Equal(q.Exclude, o.Exclude) && q.Model == o.Model && slices.Equal(q.Vector, o.Vector) && slices.Equal(q.Encoded, o.Encoded)
 }
 
-// run asks once where that can be done, else once for each filter, all at the same time: a
+// askRetriever asks once where that can be done, else once for each filter, all at the same time: a
 // filter that fails takes no other's answer with it.
-func (b *batchQuery) run(ctx context.Context, sc scope.Scope) {
+func (b *batchQuery) askRetriever(ctx context.Context, sc scope.Scope) {
 	if r, is := b.answers[0].Retriever.(BatchRetriever); is && len(b.answers) > 1 {
 		if results, ok, err := r.RetrieveEach(ctx, sc, b.query, b.filters); ok && err == nil {
 			for i, one := range b.answers {
@@ -124,13 +124,13 @@ func (r keywordRetriever) RetrieveEach(ctx context.Context, s scope.Scope, q *Qu
 	if !ok {
 		return nil, false, nil
 	}
-	results, err := index.SearchEach(ctx, s, r.query(q), filters)
+	results, err := index.SearchEach(ctx, s, r.makeKeywordQuery(q), filters)
 	if err != nil {
 		return nil, true, fmt.Errorf("search keywords: %w", err)
 	}
 	out := make([]Result, len(results))
 	for i := range results {
-		out[i] = r.result(&results[i], q.Limit)
+		out[i] = r.makeKeywordResult(&results[i], q.Limit)
 	}
 	return out, true, nil
 }
@@ -141,18 +141,18 @@ func (r vectorRetriever) RetrieveEach(ctx context.Context, s scope.Scope, q *Que
 	if !ok {
 		return nil, false, nil
 	}
-	results, err := index.SearchEach(ctx, s, r.query(q), filters)
+	results, err := index.SearchEach(ctx, s, r.makeVectorQuery(q), filters)
 	if err != nil {
 		return nil, true, fmt.Errorf("search vectors: %w", err)
 	}
 	out := make([]Result, len(results))
 	for i := range results {
-		out[i] = r.result(&results[i])
+		out[i] = r.makeVectorResult(&results[i])
 	}
 	return out, true, nil
 }
 
 // RetrieveEach is Retrieve under each of the filters.
 func (r encoderRetriever) RetrieveEach(ctx context.Context, s scope.Scope, q *Query, filters []schemas.Filter) ([]Result, bool, error) {
-	return r.vectorRetriever.RetrieveEach(ctx, s, encoded(q), filters)
+	return r.vectorRetriever.RetrieveEach(ctx, s, makeEncodedQuery(q), filters)
 }

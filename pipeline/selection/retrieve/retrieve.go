@@ -102,14 +102,14 @@ type keywordRetriever struct{ index keyword.Index }
 func (r keywordRetriever) Name() string { return NameKeyword }
 
 func (r keywordRetriever) Retrieve(ctx context.Context, s scope.Scope, q *Query) (Result, error) {
-	res, err := r.index.Search(ctx, s, r.query(q))
+	res, err := r.index.Search(ctx, s, r.makeKeywordQuery(q))
 	if err != nil {
 		return Result{}, fmt.Errorf("search keywords: %w", err)
 	}
-	return r.result(&res, q.Limit), nil
+	return r.makeKeywordResult(&res, q.Limit), nil
 }
 
-func (r keywordRetriever) result(res *keyword.Result, limit int) Result {
+func (r keywordRetriever) makeKeywordResult(res *keyword.Result, limit int) Result {
 	hits := make([]Hit, len(res.Hits))
 	for i, h := range res.Hits {
 		hits[i] = Hit{ID: h.ID, Score: h.Score}
@@ -118,10 +118,10 @@ func (r keywordRetriever) result(res *keyword.Result, limit int) Result {
 }
 
 func (r keywordRetriever) Score(ctx context.Context, s scope.Scope, q *Query, ids []string) ([]float64, error) {
-	return r.index.Score(ctx, s, r.query(q), ids)
+	return r.index.Score(ctx, s, r.makeKeywordQuery(q), ids)
 }
 
-func (r keywordRetriever) query(q *Query) keyword.Query {
+func (r keywordRetriever) makeKeywordQuery(q *Query) keyword.Query {
 	return keyword.Query{Text: q.Text, Limit: q.Limit, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}
 }
 
@@ -131,14 +131,14 @@ type vectorRetriever struct{ index vector.Index }
 func (r vectorRetriever) Name() string { return NameVector }
 
 func (r vectorRetriever) Retrieve(ctx context.Context, s scope.Scope, q *Query) (Result, error) {
-	res, err := r.index.Search(ctx, s, r.query(q))
+	res, err := r.index.Search(ctx, s, r.makeVectorQuery(q))
 	if err != nil {
 		return Result{}, fmt.Errorf("search vectors: %w", err)
 	}
-	return r.result(&res), nil
+	return r.makeVectorResult(&res), nil
 }
 
-func (r vectorRetriever) result(res *vector.Result) Result {
+func (r vectorRetriever) makeVectorResult(res *vector.Result) Result {
 	hits := make([]Hit, len(res.Hits))
 	for i, h := range res.Hits {
 		hits[i] = Hit{ID: h.ID, Score: h.Score, Span: h.Span}
@@ -147,10 +147,10 @@ func (r vectorRetriever) result(res *vector.Result) Result {
 }
 
 func (r vectorRetriever) Score(ctx context.Context, s scope.Scope, q *Query, ids []string) ([]float64, error) {
-	return r.index.Score(ctx, s, r.query(q), ids)
+	return r.index.Score(ctx, s, r.makeVectorQuery(q), ids)
 }
 
-func (r vectorRetriever) query(q *Query) vector.Query {
+func (r vectorRetriever) makeVectorQuery(q *Query) vector.Query {
 	return vector.Query{Vector: q.Vector, Model: q.Model, Limit: q.Limit, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}
 }
 
@@ -159,19 +159,20 @@ type encoderRetriever struct{ vectorRetriever }
 
 func (r encoderRetriever) Name() string { return NameEncoder }
 
-// encoded is the query by the encoder's vector.
-func encoded(q *Query) *Query {
+// makeEncodedQuery is the query by the encoder's vector.
+func makeEncodedQuery(q *Query) *Query {
 	by := *q
-	by.Vector, by.Model = q.Encoded, ""
+	by.Vector = q.Encoded
+	by.Model = ""
 	return &by
 }
 
 func (r encoderRetriever) Retrieve(ctx context.Context, s scope.Scope, q *Query) (Result, error) {
-	return r.vectorRetriever.Retrieve(ctx, s, encoded(q))
+	return r.vectorRetriever.Retrieve(ctx, s, makeEncodedQuery(q))
 }
 
 func (r encoderRetriever) Score(ctx context.Context, s scope.Scope, q *Query, ids []string) ([]float64, error) {
-	chunks, err := r.index.ScoreChunks(ctx, s, r.query(encoded(q)), ids)
+	chunks, err := r.index.ScoreChunks(ctx, s, r.makeVectorQuery(makeEncodedQuery(q)), ids)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +213,8 @@ func (r graphRetriever) Retrieve(ctx context.Context, s scope.Scope, q *Query) (
 	if err != nil {
 		return Result{}, fmt.Errorf("walk graph: %w", err)
 	}
-	hits, via := make([]Hit, 0, len(visits)), make([]schemas.Edge, 0, len(visits))
+	hits := make([]Hit, 0, len(visits))
+	via := make([]schemas.Edge, 0, len(visits))
 	for _, v := range visits {
 		if IsEntity(v.ID) || slices.Contains(q.Exclude, v.ID) {
 			continue

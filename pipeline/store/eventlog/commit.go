@@ -40,20 +40,20 @@ type freshRow struct {
 	leaf     tlog.Hash
 }
 
-// commit writes the group in one transaction. When it returns nil every request has
+// commitRequests writes the group in one transaction. When it returns nil every request has
 // its outcomes or its own error.
-func (l *Log) commit(ctx context.Context, group []*request) error {
+func (l *Log) commitRequests(ctx context.Context, group []*request) error {
 	var p *plan
 	err := l.driver.Update(ctx, tenantsOf(group), func(tx Tx) error {
 		p = &plan{
 			log: l, tx: tx, now: l.clock(), additions: map[string]*addition{},
 			outcomes: map[*request][]Outcome{}, failed: map[*request]error{}, erased: map[*request]int{},
 		}
-		return p.run(group)
+		return p.applyRequests(group)
 	})
 	for _, r := range group {
 		if r.erasure != nil { // whatever the error: it may have been committed
-			l.recent.drop(r.erasure.tenant)
+			l.recent.dropTenant(r.erasure.tenant)
 		}
 	}
 	if err != nil {
@@ -71,17 +71,17 @@ func (l *Log) commit(ctx context.Context, group []*request) error {
 			clear(l.edges)
 		}
 		l.edges[tenant] = a.tree
-		l.known.note(tenant)
-		if !p.erases(tenant, group) {
-			l.recent.add(tenant, a.rows, a.leaves, a.drafts)
+		l.known.noteTenant(tenant)
+		if !p.hasErasure(tenant, group) {
+			l.recent.keepEntries(tenant, a.rows, a.leaves, a.drafts)
 		}
-		l.watch.notify(tenant, true, a.quiet)
+		l.watch.wakeWatchers(tenant, true, a.quiet)
 	}
 	return nil
 }
 
-// erases reports whether the group erases something of a tenant, perhaps of what it adds.
-func (p *plan) erases(tenant string, group []*request) bool {
+// hasErasure reports whether the group erases something of a tenant, perhaps of what it adds.
+func (p *plan) hasErasure(tenant string, group []*request) bool {
 	return slices.ContainsFunc(group, func(r *request) bool { return r.erasure != nil && r.erasure.tenant == tenant })
 }
 
@@ -103,10 +103,10 @@ func tenantsOf(group []*request) []string {
 	return tenants
 }
 
-func (p *plan) run(group []*request) error {
+func (p *plan) applyRequests(group []*request) error {
 	live := group[:0:0]
 	for _, r := range group {
-		fenced, err := p.fence(r.checkpoint)
+		fenced, err := p.isFenced(r.checkpoint)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (p *plan) run(group []*request) error {
 			p.failed[r] = fmt.Errorf("append at checkpoint %q: %w", r.checkpoint.Name, ErrFenced)
 			continue
 		}
-		overtaken, err := p.overtaken(r.erasure, live)
+		overtaken, err := p.isOvertaken(r.erasure, live)
 		if err != nil {
 			return err
 		}
@@ -131,26 +131,26 @@ func (p *plan) run(group []*request) error {
 		}
 	}
 	for _, r := range live {
-		if err := p.erase(r); err != nil {
+		if err := p.applyErasure(r); err != nil {
 			return err
 		}
-		if err := p.advance(r); err != nil {
+		if err := p.advanceCheckpoint(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// advance writes a request's checkpoint, unless one of its drafts was an IDConflict.
-func (p *plan) advance(r *request) error {
+// advanceCheckpoint writes a request's checkpoint, unless one of its drafts was an IDConflict.
+func (p *plan) advanceCheckpoint(r *request) error {
 	if r.checkpoint == nil || slices.ContainsFunc(p.outcomes[r], func(o Outcome) bool { return o.Status == IDConflict }) {
 		return nil
 	}
 	return p.tx.PutCheckpoint(*r.checkpoint)
 }
 
-// fence reports whether another owner has taken a request's checkpoint.
-func (p *plan) fence(cp *Checkpoint) (fenced bool, err error) {
+// isFenced reports whether another owner has taken a request's checkpoint.
+func (p *plan) isFenced(cp *Checkpoint) (fenced bool, err error) {
 	if cp == nil {
 		return false, nil
 	}
@@ -161,15 +161,15 @@ func (p *plan) fence(cp *Checkpoint) (fenced bool, err error) {
 	return cp.Fence < stored.Fence, nil
 }
 
-// overtaken reports whether what an erasure must not follow is in the log, or in what the same
+// isOvertaken reports whether what an erasure must not follow is in the log, or in what the same
 // transaction adds before it, or whether its fence was taken.
-func (p *plan) overtaken(e *erasure, before []*request) (bool, error) {
+func (p *plan) isOvertaken(e *erasure, before []*request) (bool, error) {
 	if e == nil {
 		return false, nil
 	}
 	for _, u := range e.unless {
 		if u.Type == "" {
-			if fenced, err := p.fence(&Checkpoint{Name: u.Subject, Fence: u.Fence}); fenced || err != nil {
+			if fenced, err := p.isFenced(&Checkpoint{Name: u.Subject, Fence: u.Fence}); fenced || err != nil {
 				return fenced, err
 			}
 			continue
@@ -199,7 +199,8 @@ func (p *plan) addTenant(tenant string, group []*request) error {
 		for i := range r.drafts {
 			if d := &r.drafts[i]; d.draft.Tenant == tenant {
 				quiet = quiet && r.quiet
-				drafts, outcomes = append(drafts, d), append(outcomes, &p.outcomes[r][i])
+				drafts = append(drafts, d)
+				outcomes = append(outcomes, &p.outcomes[r][i])
 				keys = append(keys, Key{d.draft.Source, d.draft.ID})
 			}
 		}
@@ -211,7 +212,7 @@ func (p *plan) addTenant(tenant string, group []*request) error {
 	if err != nil {
 		return err
 	}
-	a, err := p.begin(tenant, len(drafts))
+	a, err := p.beginAddition(tenant, len(drafts))
 	if err != nil {
 		return err
 	}
@@ -220,11 +221,11 @@ func (p *plan) addTenant(tenant string, group []*request) error {
 	var buf []byte
 	for i, d := range drafts {
 		if held[i].Position > 0 {
-			*outcomes[i] = Outcome{Status: judge(d, &held[i]), Position: held[i].Position}
+			*outcomes[i] = Outcome{Status: judgeDraft(d, &held[i]), Position: held[i].Position}
 			old = append(old, outcomes[i])
 			continue
 		}
-		*outcomes[i], buf = a.take(keys[i], d, p.now, buf)
+		*outcomes[i], buf = a.addDraft(keys[i], d, p.now, buf)
 	}
 	if err := p.readLeaves(tenant, old); err != nil {
 		return err
@@ -233,23 +234,23 @@ func (p *plan) addTenant(tenant string, group []*request) error {
 		return nil
 	}
 	return p.tx.Append(Addition{
-		Head: Head{Tenant: tenant, Size: a.tree.size, Root: a.tree.root()},
+		Head: Head{Tenant: tenant, Size: a.tree.size, Root: a.tree.computeRoot()},
 		Rows: a.rows, FirstHash: a.first, Hashes: a.hashes,
 	})
 }
 
-func judge(d *prepared, h *Held) Status {
+func judgeDraft(d *prepared, h *Held) Status {
 	switch {
 	case h.Erased:
 		return Erased
-	case d.same(h):
+	case d.isSameDraft(h):
 		return Duplicate
 	}
 	return IDConflict
 }
 
-// begin reads the tenant's head and the tree's right edge.
-func (p *plan) begin(tenant string, n int) (*addition, error) {
+// beginAddition reads the tenant's head and the tree's right edge.
+func (p *plan) beginAddition(tenant string, n int) (*addition, error) {
 	head, err := headOf(p.tx, tenant)
 	if err != nil {
 		return nil, err
@@ -259,8 +260,8 @@ func (p *plan) begin(tenant string, n int) (*addition, error) {
 		rows: make([]Row, 0, n), drafts: make([]*prepared, 0, n), leaves: make([]tlog.Hash, 0, n), hashes: make([]tlog.Hash, 0, 2*n+8),
 	}
 	known, ok := p.log.edges[tenant]
-	if ok && known.size == head.Size && known.root() == head.Root {
-		a.tree = known.clone()
+	if ok && known.size == head.Size && known.computeRoot() == head.Root {
+		a.tree = known.cloneEdge()
 	} else if a.tree, err = readEdge(p.tx, head); err != nil {
 		return nil, err
 	}
@@ -280,14 +281,14 @@ func readEdge(r Reader, head Head) (edge, error) {
 			return edge{}, err
 		}
 	}
-	if e.root() != head.Root {
+	if e.computeRoot() != head.Root {
 		return edge{}, &VerifyError{head.Tenant, head.Size, "the stored hashes do not give the head's root"}
 	}
 	return e, nil
 }
 
-// take adds a draft whose key is not in the database.
-func (a *addition) take(key Key, d *prepared, now time.Time, buf []byte) (Outcome, []byte) {
+// addDraft adds a draft whose key is not in the database.
+func (a *addition) addDraft(key Key, d *prepared, now time.Time, buf []byte) (Outcome, []byte) {
 	if f, ok := a.fresh[key]; ok {
 		status := IDConflict
 		if f.draft.draft.Type == d.draft.Type && f.draft.extHash == d.extHash && f.draft.dataHash == d.dataHash {
@@ -303,8 +304,9 @@ func (a *addition) take(key Key, d *prepared, now time.Time, buf []byte) (Outcom
 	})
 	var leaf tlog.Hash
 	leaf, buf = leafHash(buf, a.tenant, &a.rows[len(a.rows)-1])
-	a.hashes = a.tree.add(leaf, a.hashes)
-	a.drafts, a.leaves = append(a.drafts, d), append(a.leaves, leaf)
+	a.hashes = a.tree.appendLeaf(leaf, a.hashes)
+	a.drafts = append(a.drafts, d)
+	a.leaves = append(a.leaves, leaf)
 	a.fresh[key] = freshRow{draft: d, position: position, leaf: leaf}
 	return Outcome{Status: Appended, Position: position, Leaf: leaf}, buf
 }
@@ -328,7 +330,7 @@ func (p *plan) readLeaves(tenant string, outcomes []*Outcome) error {
 	return nil
 }
 
-func (p *plan) erase(r *request) error {
+func (p *plan) applyErasure(r *request) error {
 	if r.erasure == nil {
 		return nil
 	}

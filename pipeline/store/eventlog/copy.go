@@ -22,14 +22,14 @@ const copyStep = 500
 // and nothing is written to it. No one may append to either meanwhile.
 func Copy(ctx context.Context, from, to Driver, tenant string, progress Progress) (Head, error) {
 	c := &copying{from: from, to: to, tenant: tenant}
-	if err := c.begin(ctx); err != nil {
+	if err := c.compareHeads(ctx); err != nil {
 		return Head{}, fmt.Errorf("copy log of tenant %q: %w", tenant, err)
 	}
 	for c.tree.size < c.source.Size {
 		if err := ctx.Err(); err != nil {
 			return Head{}, err
 		}
-		if err := c.step(ctx); err != nil {
+		if err := c.copyNextEntries(ctx); err != nil {
 			return Head{}, fmt.Errorf("copy log of tenant %q after position %d: %w", tenant, c.tree.size, err)
 		}
 		if progress != nil {
@@ -52,8 +52,8 @@ type copying struct {
 	buf      []byte
 }
 
-// begin compares what both hold.
-func (c *copying) begin(ctx context.Context) error {
+// compareHeads compares what both hold.
+func (c *copying) compareHeads(ctx context.Context) error {
 	var target Head
 	err := c.to.View(ctx, func(r Reader) (err error) {
 		if target, err = headOf(r, c.tenant); err == nil {
@@ -79,8 +79,8 @@ func (c *copying) begin(ctx context.Context) error {
 	})
 }
 
-// step copies the next entries.
-func (c *copying) step(ctx context.Context) error {
+// copyNextEntries copies the next entries.
+func (c *copying) copyNextEntries(ctx context.Context) error {
 	var rows []Row
 	var leaves []tlog.Hash
 	err := c.from.View(ctx, func(r Reader) (err error) {
@@ -110,7 +110,8 @@ func wholeRows(r Reader, tenant string, after, to int64, buf []byte) ([]Row, []t
 	for i := range rows {
 		row := &rows[i]
 		var problem string
-		if problem, buf = checkRow(buf, tenant, row, leaves[i]); problem != "" {
+		problem, buf = checkRow(buf, tenant, row, leaves[i])
+		if problem != "" {
 			return nil, nil, buf, &VerifyError{tenant, row.Position, problem}
 		}
 		if row.Attachment == ([32]byte{}) {
@@ -136,18 +137,18 @@ func checkAttached(row *Row) string {
 
 // appendRows adds rows with their leaves to a log that ends with tree, and returns how it ends then.
 func appendRows(ctx context.Context, to Driver, tenant string, tree edge, rows []Row, leaves []tlog.Hash) (edge, error) {
-	next := tree.clone()
+	next := tree.cloneEdge()
 	add := Addition{Rows: rows, FirstHash: tlog.StoredHashCount(tree.size)}
 	for _, leaf := range leaves {
-		add.Hashes = next.add(leaf, add.Hashes)
+		add.Hashes = next.appendLeaf(leaf, add.Hashes)
 	}
-	add.Head = Head{Tenant: tenant, Size: next.size, Root: next.root()}
+	add.Head = Head{Tenant: tenant, Size: next.size, Root: next.computeRoot()}
 	err := to.Update(ctx, []string{tenant}, func(tx Tx) error {
 		now, err := headOf(tx, tenant)
 		if err != nil {
 			return err
 		}
-		if now.Size != tree.size || now.Root != tree.root() {
+		if now.Size != tree.size || now.Root != tree.computeRoot() {
 			return fmt.Errorf("%w: somebody else writes to it", ErrDiffers)
 		}
 		return tx.Append(add)
@@ -205,7 +206,8 @@ func Mark(ctx context.Context, d Driver, name, word string) error {
 func Claim(ctx context.Context, d Driver, name, word string) (holder string, err error) {
 	err = d.Update(ctx, nil, func(tx Tx) error {
 		c, err := tx.Checkpoint(name)
-		if holder = c.Epoch; err != nil || holder != "" {
+		holder = c.Epoch
+		if err != nil || holder != "" {
 			return err
 		}
 		holder = word

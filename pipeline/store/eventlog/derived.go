@@ -35,8 +35,8 @@ func (d Derived) Refs() []string { return d.refs }
 // Hex returns the data's SHA-256 in lower-case hex.
 func (d Derived) Hex() string { return hex.EncodeToString(d.sum[:]) }
 
-// check returns an error unless every ref can be stored.
-func (d Derived) check() error {
+// checkRefs returns an error unless every ref can be stored.
+func (d Derived) checkRefs() error {
 	for _, ref := range d.refs {
 		if ref == "" || !isText(ref) {
 			return fmt.Errorf("%w: a ref is not text", ErrInvalid)
@@ -72,5 +72,5 @@ func checkItem(d *Draft) error {
 			return fmt.Errorf("%w: a summary without a link to one of its items", ErrInvalid)
 		}
 	}
-	return d.Item.check()
+	return d.Item.checkRefs()
 }

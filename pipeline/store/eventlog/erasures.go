@@ -154,7 +154,8 @@ func (l *Log) readErasures(tenant string) (erasureList, error) {
 			list.torn = len(rest)
 			break
 		}
-		record, rest = rest[:end], rest[end:]
+		record = rest[:end]
+		rest = rest[end:]
 		e, problem := l.parseErasure(tenant, record, len(list.kept)+1, list.last)
 		if problem != "" {
 			return erasureList{}, bad(problem)
@@ -313,7 +314,8 @@ func (l *Log) hasLeaves(ctx context.Context, tenant string, kept []KeptErasure) 
 		var at []int
 		for i := range kept {
 			if p := kept[i].Position; p >= 1 && p <= head.Size {
-				indexes, at = append(indexes, tlog.StoredHashIndex(0, p-1)), append(at, i)
+				indexes = append(indexes, tlog.StoredHashIndex(0, p-1))
+				at = append(at, i)
 			}
 		}
 		if len(indexes) == 0 {
@@ -339,7 +341,7 @@ func (l *Log) freeErasureID(ctx context.Context, tenant string, kept *KeptErasur
 		if n > 1 {
 			id += ".again-" + strconv.Itoa(n)
 		}
-		held, err := l.find(ctx, tenant, kept.Source, id)
+		held, err := l.findEntry(ctx, tenant, kept.Source, id)
 		if errors.Is(err, ErrNotFound) {
 			return id, nil
 		}

@@ -38,7 +38,7 @@ func (l *Log) Damaged(tenant string) error {
 	return l.damaged.by[tenant]
 }
 
-func (d *damages) note(tenant string, err error) {
+func (d *damages) noteDamage(tenant string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.by == nil {
@@ -61,16 +61,16 @@ func (d *damages) note(tenant string, err error) {
 func (l *Log) Examine(ctx context.Context) error {
 	tenants, err := l.Tenants(ctx)
 	if errors.Is(err, ErrCorrupt) {
-		l.damaged.note("", err)
+		l.damaged.noteDamage("", err)
 	}
 	if err != nil {
 		return err
 	}
 	var first error
 	for _, tenant := range tenants {
-		switch err := l.examine(ctx, tenant); {
+		switch err := l.examineTenant(ctx, tenant); {
 		case errors.Is(err, ErrCorrupt):
-			l.damaged.note(tenant, err)
+			l.damaged.noteDamage(tenant, err)
 			if first == nil {
 				first = err
 			}
@@ -81,7 +81,7 @@ func (l *Log) Examine(ctx context.Context) error {
 	return first
 }
 
-func (l *Log) examine(ctx context.Context, tenant string) error {
+func (l *Log) examineTenant(ctx context.Context, tenant string) error {
 	head, err := view(ctx, l.driver, func(r Reader) (Head, error) { return headOf(r, tenant) })
 	if err != nil {
 		return err
@@ -94,7 +94,8 @@ func (l *Log) examine(ctx context.Context, tenant string) error {
 			return ctx.Err()
 		case <-pause.C:
 		}
-		began, checks := time.Now(), false
+		began := time.Now()
+		checks := false
 		err := l.driver.View(ctx, func(r Reader) error {
 			_, checks = r.(indexChecker)
 			return checkIndexes(r, tenant, after, verifyStep)

@@ -37,12 +37,12 @@ func (l *Log) Export(ctx context.Context, s scope.Scope, known Head, each func([
 	if err == nil {
 		err = l.eachRow(ctx, s.Tenant(), known.Size, head.Size, func(rows []Row, leaves []tlog.Hash) error {
 			for _, leaf := range leaves {
-				tree.add(leaf, nil)
+				tree.appendLeaf(leaf, nil)
 			}
 			return each(rows)
 		})
 	}
-	if err == nil && tree.root() != head.Root {
+	if err == nil && tree.computeRoot() != head.Root {
 		err = &VerifyError{s.Tenant(), head.Size, "the head's root is not that of the entries"}
 	}
 	if err != nil {
@@ -110,7 +110,8 @@ func (i *Import) Add(ctx context.Context, rows []Row) error {
 		}
 		leaves[n], i.buf = leafHash(i.buf, i.tenant, row)
 		problem := ""
-		if problem, i.buf = checkRow(i.buf, i.tenant, row, leaves[n]); problem == "" {
+		problem, i.buf = checkRow(i.buf, i.tenant, row, leaves[n])
+		if problem == "" {
 			problem = checkAttached(row)
 		}
 		if problem != "" {
@@ -127,5 +128,5 @@ func (i *Import) Add(ctx context.Context, rows []Row) error {
 
 // Head returns the head of what was added. The caller MUST compare it with the head that was exported.
 func (i *Import) Head() Head {
-	return Head{Tenant: i.tenant, Size: i.tree.size, Root: i.tree.root()}
+	return Head{Tenant: i.tenant, Size: i.tree.size, Root: i.tree.computeRoot()}
 }

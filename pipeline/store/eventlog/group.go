@@ -66,27 +66,28 @@ func (l *Log) Append(ctx context.Context, b Batch) ([]Outcome, error) {
 		}
 	}
 	if b.Existing {
-		if ok, err := l.exists(ctx, b.Drafts[0].Tenant); err != nil || !ok {
-			return absent(len(b.Drafts)), err
+		if ok, err := l.hasTenantLog(ctx, b.Drafts[0].Tenant); err != nil || !ok {
+			return makeAbsentOutcomes(len(b.Drafts)), err
 		}
 	}
-	drafts, err := l.prepare(b.Drafts)
+	drafts, err := l.prepareDrafts(b.Drafts)
 	if err != nil {
 		return nil, err
 	}
 	r := &request{drafts: drafts, checkpoint: b.Checkpoint, quiet: b.Quiet}
-	if err := l.submit(ctx, r); err != nil {
+	if err := l.submitRequest(ctx, r); err != nil {
 		return nil, err
 	}
 	return r.outcomes, nil
 }
 
-// submit queues r and returns when it is committed, refused or withdrawn.
-func (l *Log) submit(ctx context.Context, r *request) error {
+// submitRequest queues r and returns when it is committed, refused or withdrawn.
+func (l *Log) submitRequest(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r.lead, r.done = make(chan struct{}), make(chan struct{})
+	r.lead = make(chan struct{})
+	r.done = make(chan struct{})
 	l.queueMu.Lock()
 	if l.closed {
 		l.queueMu.Unlock()
@@ -105,7 +106,7 @@ func (l *Log) submit(ctx context.Context, r *request) error {
 		l.commitQueue(ctx)
 	case <-r.done:
 	case <-ctx.Done():
-		if l.withdraw(r) {
+		if l.withdrawRequest(r) {
 			return ctx.Err()
 		}
 		select {
@@ -117,8 +118,8 @@ func (l *Log) submit(ctx context.Context, r *request) error {
 	return r.err
 }
 
-// withdraw takes r out of the queue; false when it is being committed or leads.
-func (l *Log) withdraw(r *request) bool {
+// withdrawRequest takes r out of the queue; false when it is being committed or leads.
+func (l *Log) withdrawRequest(r *request) bool {
 	l.queueMu.Lock()
 	defer l.queueMu.Unlock()
 	i := slices.Index(l.waiting, r)
@@ -152,7 +153,8 @@ func (l *Log) commitQueue(ctx context.Context) {
 func (l *Log) takeGroup() []*request {
 	l.queueMu.Lock()
 	defer l.queueMu.Unlock()
-	n, drafts := 0, 0
+	n := 0
+	drafts := 0
 	for n < len(l.waiting) && (n == 0 || drafts+len(l.waiting[n].drafts) <= l.group) {
 		drafts += len(l.waiting[n].drafts)
 		n++
@@ -170,20 +172,22 @@ func (l *Log) takeGroup() []*request {
 // commitGroup commits the group in one transaction. When that fails, each request is
 // tried on its own, so that one that cannot be written does not fail the others.
 func (l *Log) commitGroup(ctx context.Context, group []*request) {
-	err := l.commit(ctx, group)
+	err := l.commitRequests(ctx, group)
 	if err == nil {
 		return
 	}
 	switch {
 	case len(group) == 1, errors.Is(err, ErrFull), errors.Is(err, ErrClosed), errors.Is(err, ErrUnavailable):
 		for _, r := range group {
-			r.err, r.outcomes = err, nil
+			r.err = err
+			r.outcomes = nil
 		}
 		return
 	}
 	for _, r := range group {
-		if err := l.commit(ctx, []*request{r}); err != nil {
-			r.err, r.outcomes = err, nil
+		if err := l.commitRequests(ctx, []*request{r}); err != nil {
+			r.err = err
+			r.outcomes = nil
 		}
 	}
 }
@@ -214,12 +218,12 @@ func (l *Log) AppendErasureUnless(ctx context.Context, s scope.Scope, d Draft, p
 	if err := l.Damaged(d.Tenant); err != nil {
 		return ErasureOutcome{}, fmt.Errorf("append erasure: %w", err)
 	}
-	drafts, err := l.prepare([]Draft{d})
+	drafts, err := l.prepareDrafts([]Draft{d})
 	if err != nil {
 		return ErasureOutcome{}, err
 	}
 	r := &request{drafts: drafts, erasure: &erasure{s.Tenant(), positions, attachments, unless}}
-	if err := l.submit(ctx, r); err != nil {
+	if err := l.submitRequest(ctx, r); err != nil {
 		return ErasureOutcome{}, err
 	}
 	return ErasureOutcome{Outcome: r.outcomes[0], Removed: r.erased}, nil
@@ -228,15 +232,15 @@ func (l *Log) AppendErasureUnless(ctx context.Context, s scope.Scope, d Draft, p
 // Erase erases the content, salts and attachments of positions and returns how many
 // of them were there. Verify demands a memory.erased entry that names them: see AppendErasure.
 func (l *Log) Erase(ctx context.Context, s scope.Scope, positions []int64) (int, error) {
-	return l.erase(ctx, s, positions, nil)
+	return l.eraseEntries(ctx, s, positions, nil)
 }
 
 // EraseAttachments erases the attachments of positions and returns how many there were.
 func (l *Log) EraseAttachments(ctx context.Context, s scope.Scope, positions []int64) (int, error) {
-	return l.erase(ctx, s, nil, positions)
+	return l.eraseEntries(ctx, s, nil, positions)
 }
 
-func (l *Log) erase(ctx context.Context, s scope.Scope, positions, attachments []int64) (int, error) {
+func (l *Log) eraseEntries(ctx context.Context, s scope.Scope, positions, attachments []int64) (int, error) {
 	if err := s.Check(); err != nil {
 		return 0, err
 	}
@@ -244,7 +248,7 @@ func (l *Log) erase(ctx context.Context, s scope.Scope, positions, attachments [
 		return 0, fmt.Errorf("erase: %w", err)
 	}
 	r := &request{erasure: &erasure{s.Tenant(), positions, attachments, nil}}
-	if err := l.submit(ctx, r); err != nil {
+	if err := l.submitRequest(ctx, r); err != nil {
 		return 0, err
 	}
 	return r.erased, nil

@@ -13,15 +13,15 @@ type known struct {
 
 const maxKnown = 1 << 16
 
-func (k *known) has(tenant string) bool {
+func (k *known) hasTenant(tenant string) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	_, ok := k.tenants[tenant]
 	return ok
 }
 
-func (k *known) note(tenant string) {
-	if k.has(tenant) {
+func (k *known) noteTenant(tenant string) {
+	if k.hasTenant(tenant) {
 		return
 	}
 	k.mu.Lock()
@@ -32,21 +32,21 @@ func (k *known) note(tenant string) {
 	k.tenants[tenant] = struct{}{}
 }
 
-// exists reports whether the tenant has a log.
-func (l *Log) exists(ctx context.Context, tenant string) (bool, error) {
-	if l.known.has(tenant) {
+// hasTenantLog reports whether the tenant has a log.
+func (l *Log) hasTenantLog(ctx context.Context, tenant string) (bool, error) {
+	if l.known.hasTenant(tenant) {
 		return true, nil
 	}
 	head, err := view(ctx, l.driver, func(r Reader) (Head, error) { return r.Head(tenant) })
 	if err != nil || head.Size == 0 {
 		return false, err
 	}
-	l.known.note(tenant)
+	l.known.noteTenant(tenant)
 	return true, nil
 }
 
-// absent are the outcomes of n drafts for a tenant without a log.
-func absent(n int) []Outcome {
+// makeAbsentOutcomes are the outcomes of n drafts for a tenant without a log.
+func makeAbsentOutcomes(n int) []Outcome {
 	outcomes := make([]Outcome, n)
 	for i := range outcomes {
 		outcomes[i].Status = Absent

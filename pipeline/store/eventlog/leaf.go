@@ -39,7 +39,8 @@ func ParsePreimage(tenant string, preimage []byte) (Row, error) {
 		if err != nil {
 			return Row{}, err
 		}
-		value[name], fields = text, rest
+		value[name] = text
+		fields = rest
 	}
 	r := Row{Agent: value["agent"], Type: value["type"], Source: value["source"], ID: value["id"], Subject: value["subject"]}
 	r.Position, _ = strconv.ParseInt(value["position"], 10, 64) // what cannot be read is not what was written, below
@@ -122,7 +123,8 @@ func CanonicalExtensions(ext map[string]string) []byte {
 		return nil
 	}
 	var space [16]string
-	names, size := space[:0], 0
+	names := space[:0]
+	size := 0
 	for name, value := range ext {
 		names = append(names, name)
 		size += len(name) + len(value) + 8
@@ -162,7 +164,9 @@ func ParseExtensions(b []byte) (map[string]string, error) {
 		if name <= last {
 			return nil, fmt.Errorf("parse extensions: %w", errFields)
 		}
-		ext[name], last, b = value, name, rest
+		ext[name] = value
+		last = name
+		b = rest
 	}
 	return ext, nil
 }
@@ -178,7 +182,8 @@ func ParseRefs(b []byte) ([]string, error) {
 		if name != "ref" {
 			return nil, fmt.Errorf("parse refs: %w", errFields)
 		}
-		refs, b = append(refs, value), rest
+		refs = append(refs, value)
+		b = rest
 	}
 	return refs, nil
 }
@@ -190,8 +195,10 @@ func parseField(b []byte) (name, value string, rest []byte, err error) {
 	if i <= 0 {
 		return "", "", nil, errFields
 	}
-	name, b = string(b[:i]), b[i+1:]
-	if i = bytes.IndexByte(b, ' '); i <= 0 || i > 10 || (b[0] == '0' && i > 1) {
+	name = string(b[:i])
+	b = b[i+1:]
+	i = bytes.IndexByte(b, ' ')
+	if i <= 0 || i > 10 || (b[0] == '0' && i > 1) {
 		return "", "", nil, errFields
 	}
 	n, err := strconv.ParseUint(string(b[:i]), 10, 40)

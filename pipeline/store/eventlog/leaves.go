@@ -27,7 +27,7 @@ func (l *Log) Leaves(ctx context.Context, s scope.Scope, positions []int64) ([]s
 		return leaves, ctx.Err()
 	}
 	var leaves []string
-	err := l.prove(ctx, s, 0, func(r tlog.HashReader, size int64, _ tlog.Hash) error {
+	err := l.viewTreeAt(ctx, s, 0, func(r tlog.HashReader, size int64, _ tlog.Hash) error {
 		indexes := make([]int64, len(positions))
 		for i, p := range positions {
 			if p < 1 || p > size {
@@ -36,7 +36,7 @@ func (l *Log) Leaves(ctx context.Context, s scope.Scope, positions []int64) ([]s
 			indexes[i] = tlog.StoredHashIndex(0, p-1)
 		}
 		hashes, err := r.ReadHashes(indexes)
-		leaves = hexes(hashes)
+		leaves = encodeHashes(hashes)
 		return err
 	})
 	return leaves, err
@@ -50,7 +50,7 @@ func (l *Log) leavesKept(tenant string, positions []int64) ([]string, bool) {
 	}
 	leaves := make([]string, len(positions))
 	for i, p := range positions {
-		leaf, ok := l.recent.leaf(tenant, p)
+		leaf, ok := l.recent.findLeaf(tenant, p)
 		if !ok {
 			leaf, ok = keeper.Leaf(tenant, p)
 		}

@@ -112,7 +112,7 @@ func New(cfg Config) (*Log, error) {
 	}
 	l.watch.init()
 	l.recent.limit = max(cfg.Tail, 0)
-	l.recent.clear()
+	l.recent.clearEntries()
 	return l, nil
 }
 
@@ -126,8 +126,8 @@ func (l *Log) Close() error {
 	}
 	l.closed = true
 	l.queueMu.Unlock()
-	l.watch.close()
-	l.recent.close()
+	l.watch.closeWatchers()
+	l.recent.stopKeepingEntries()
 	return l.driver.Close()
 }
 
@@ -152,7 +152,7 @@ func headOf(r Reader, tenant string) (Head, error) {
 	}
 	h.Tenant = tenant
 	if h.Size == 0 && h.Root == (tlog.Hash{}) {
-		h.Root = (&edge{}).root()
+		h.Root = (&edge{}).computeRoot()
 	}
 	return h, nil
 }

@@ -37,15 +37,15 @@ func (n named) KeyHash() uint32 { return n.verifier.KeyHash() }
 // VerifierKey returns the key that verifies checkpoints of s's log: the origin, the hash and the public
 // key. It is "" for a log without Config.VerifierKey.
 func (l *Log) VerifierKey(s scope.Scope) string {
-	v, err := l.renamed(l.originOf(s.Tenant()))
+	v, err := l.renameKey(l.originOf(s.Tenant()))
 	if s.Check() != nil || err != nil {
 		return ""
 	}
 	return v
 }
 
-// renamed returns the log's public key under another name.
-func (l *Log) renamed(name string) (string, error) {
+// renameKey returns the log's public key under another name.
+func (l *Log) renameKey(name string) (string, error) {
 	parts := strings.SplitN(l.key, "+", 3)
 	if len(parts) != 3 {
 		return "", errors.New("the log has no verifier key")
@@ -59,7 +59,7 @@ func (l *Log) renamed(name string) (string, error) {
 
 // verifierOf returns the verifier of the log's key under a name.
 func (l *Log) verifierOf(name string) (note.Verifier, error) {
-	key, err := l.renamed(name)
+	key, err := l.renameKey(name)
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +71,10 @@ func (l *Log) Sign(s scope.Scope, text string) ([]byte, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	return l.sign(s.Tenant(), text)
+	return l.signHead(s.Tenant(), text)
 }
 
-func (l *Log) sign(tenant, text string) ([]byte, error) {
+func (l *Log) signHead(tenant, text string) ([]byte, error) {
 	if l.signer == nil {
 		return nil, errors.New("sign head: the log has no signing key")
 	}
@@ -112,7 +112,8 @@ func KeptOrigin(dir string) string {
 	if err != nil {
 		return ""
 	}
-	origin, newest := "", time.Time{}
+	origin := ""
+	newest := time.Time{}
 	for _, file := range files {
 		tenant, isHead := strings.CutSuffix(file.Name(), headSuffix)
 		info, err := file.Info()
@@ -122,7 +123,8 @@ func KeptOrigin(dir string) string {
 		raw, err := os.ReadFile(filepath.Join(dir, file.Name()))
 		line, _, _ := strings.Cut(string(raw), "\n")
 		if name, ours := strings.CutSuffix(line, "/"+tenant); err == nil && ours && name != legacyOrigin {
-			origin, newest = name, info.ModTime()
+			origin = name
+			newest = info.ModTime()
 		}
 	}
 	return origin

@@ -25,14 +25,15 @@ type prepared struct {
 	attachment [32]byte
 }
 
-func (l *Log) prepare(drafts []Draft) ([]prepared, error) {
+func (l *Log) prepareDrafts(drafts []Draft) ([]prepared, error) {
 	out := make([]prepared, len(drafts))
-	salts, err := l.salts(2 * len(drafts))
+	salts, err := l.drawSalts(2 * len(drafts))
 	if err != nil {
 		return nil, err
 	}
 	for i := range drafts {
-		d, p := &drafts[i], &out[i]
+		d := &drafts[i]
+		p := &out[i]
 		if err := checkDraft(d); err != nil {
 			return nil, fmt.Errorf("append draft %d, event %q: %w", i, d.ID, err)
 		}
@@ -57,14 +58,14 @@ func (l *Log) prepare(drafts []Draft) ([]prepared, error) {
 
 // Salt draws a salt. See Appender.
 func (l *Log) Salt() ([32]byte, error) {
-	salts, err := l.salts(1)
+	salts, err := l.drawSalts(1)
 	if err != nil {
 		return [32]byte{}, err
 	}
 	return salts[0], nil
 }
 
-func (l *Log) salts(n int) ([][32]byte, error) {
+func (l *Log) drawSalts(n int) ([][32]byte, error) {
 	b := make([]byte, 32*n)
 	l.randMu.Lock()
 	_, err := io.ReadFull(l.rand, b)
@@ -82,8 +83,8 @@ func (l *Log) salts(n int) ([][32]byte, error) {
 	return salts, nil
 }
 
-// same reports whether the draft is what h holds.
-func (p *prepared) same(h *Held) bool {
+// isSameDraft reports whether the draft is what h holds.
+func (p *prepared) isSameDraft(h *Held) bool {
 	return h.Type == p.draft.Type && commitHashes(h.Salt, p.extHash, p.dataHash) == h.Commitment
 }
 
@@ -112,7 +113,7 @@ func checkDraft(d *Draft) error {
 	if err := checkItem(d); err != nil {
 		return err
 	}
-	return d.Attachment.check()
+	return d.Attachment.checkRefs()
 }
 
 // holdsHash reports whether data holds a SHA-256 in lower-case hex.

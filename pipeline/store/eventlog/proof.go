@@ -40,7 +40,7 @@ func (l *Log) SignedHead(ctx context.Context, s scope.Scope) (schemas.HeadReply,
 // such as Export returns.
 func (l *Log) SignHead(h Head) ([]byte, error) {
 	text := log.Checkpoint{Origin: l.originOf(h.Tenant), Size: uint64(h.Size), Hash: h.Root[:]}.Marshal()
-	return l.sign(h.Tenant, string(text))
+	return l.signHead(h.Tenant, string(text))
 }
 
 // OpenCheckpoint checks the signature and origin of a signed checkpoint of s's log.
@@ -75,7 +75,7 @@ func (l *Log) openCheckpoint(tenant string, signed []byte) (Head, error) {
 // is the present one. ErrNotFound when the log or that tree does not reach so far.
 func (l *Log) ProveInclusion(ctx context.Context, s scope.Scope, position, size int64) (schemas.InclusionProof, error) {
 	var p schemas.InclusionProof
-	err := l.prove(ctx, s, size, func(r tlog.HashReader, size int64, root tlog.Hash) error {
+	err := l.viewTreeAt(ctx, s, size, func(r tlog.HashReader, size int64, root tlog.Hash) error {
 		if position < 1 || position > size {
 			return fmt.Errorf("prove position %d in a log of %d: %w", position, size, ErrNotFound)
 		}
@@ -87,7 +87,7 @@ func (l *Log) ProveInclusion(ctx context.Context, s scope.Scope, position, size 
 		if err != nil {
 			return err
 		}
-		p = schemas.InclusionProof{Position: position, Size: size, Leaf: hex.EncodeToString(leaf[0][:]), Hashes: hexes(hashes), Root: hex.EncodeToString(root[:])}
+		p = schemas.InclusionProof{Position: position, Size: size, Leaf: hex.EncodeToString(leaf[0][:]), Hashes: encodeHashes(hashes), Root: hex.EncodeToString(root[:])}
 		return nil
 	})
 	return p, err
@@ -102,7 +102,7 @@ func (l *Log) ProveConsistency(ctx context.Context, s scope.Scope, old int64) (s
 // leaves; size 0 is the present one. ErrNotFound unless 1 ≤ old ≤ size ≤ the log's size.
 func (l *Log) ProveConsistencyAt(ctx context.Context, s scope.Scope, old, size int64) (schemas.ConsistencyProof, error) {
 	var p schemas.ConsistencyProof
-	err := l.prove(ctx, s, size, func(r tlog.HashReader, size int64, root tlog.Hash) error {
+	err := l.viewTreeAt(ctx, s, size, func(r tlog.HashReader, size int64, root tlog.Hash) error {
 		if old < 1 || old > size {
 			return fmt.Errorf("prove size %d in a log of %d: %w", old, size, ErrNotFound)
 		}
@@ -111,13 +111,13 @@ func (l *Log) ProveConsistencyAt(ctx context.Context, s scope.Scope, old, size i
 			return err
 		}
 		oldRoot, err := tlog.TreeHash(old, r)
-		p = schemas.ConsistencyProof{Old: old, New: size, OldRoot: hex.EncodeToString(oldRoot[:]), NewRoot: hex.EncodeToString(root[:]), Hashes: hexes(hashes)}
+		p = schemas.ConsistencyProof{Old: old, New: size, OldRoot: hex.EncodeToString(oldRoot[:]), NewRoot: hex.EncodeToString(root[:]), Hashes: encodeHashes(hashes)}
 		return err
 	})
 	return p, err
 }
 
-func (l *Log) prove(ctx context.Context, s scope.Scope, size int64, fn func(r tlog.HashReader, size int64, root tlog.Hash) error) error {
+func (l *Log) viewTreeAt(ctx context.Context, s scope.Scope, size int64, fn func(r tlog.HashReader, size int64, root tlog.Hash) error) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
@@ -130,7 +130,8 @@ func (l *Log) prove(ctx context.Context, s scope.Scope, size int64, fn func(r tl
 		if size < 0 || size > h.Size {
 			return fmt.Errorf("prove for size %d in a log of %d: %w", size, h.Size, ErrNotFound)
 		}
-		hashes, root := hashReader(r, s.Tenant()), h.Root
+		hashes := hashReader(r, s.Tenant())
+		root := h.Root
 		if size < h.Size {
 			if root, err = tlog.TreeHash(size, hashes); err != nil {
 				return err
@@ -144,7 +145,7 @@ func hashReader(r Reader, tenant string) tlog.HashReader {
 	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return r.Hashes(tenant, indexes) })
 }
 
-func hexes(hashes []tlog.Hash) []string {
+func encodeHashes(hashes []tlog.Hash) []string {
 	out := make([]string, len(hashes))
 	for i := range hashes {
 		out[i] = hex.EncodeToString(hashes[i][:])

@@ -26,7 +26,7 @@ func (l *Log) Read(ctx context.Context, s scope.Scope, after int64, limit int) (
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if entries, ok := l.recent.read(s.Tenant(), max(after, 0), limit); ok {
+	if entries, ok := l.recent.readRecentEntries(s.Tenant(), max(after, 0), limit); ok {
 		return entries, nil
 	}
 	return view(ctx, l.driver, func(r Reader) ([]Entry, error) { return readEntries(r, s.Tenant(), max(after, 0), limit) })
@@ -71,10 +71,10 @@ func (l *Log) Find(ctx context.Context, s scope.Scope, source, id string) (Entry
 	if err := s.Check(); err != nil {
 		return Entry{}, err
 	}
-	return l.find(ctx, s.Tenant(), source, id)
+	return l.findEntry(ctx, s.Tenant(), source, id)
 }
 
-func (l *Log) find(ctx context.Context, tenant, source, id string) (Entry, error) {
+func (l *Log) findEntry(ctx context.Context, tenant, source, id string) (Entry, error) {
 	if source == "" || id == "" {
 		return Entry{}, fmt.Errorf("find event %q: %w", id, ErrNotFound)
 	}
@@ -90,7 +90,7 @@ func (l *Log) find(ctx context.Context, tenant, source, id string) (Entry, error
 		if len(positions) == 0 {
 			return fmt.Errorf("find event %q: %w", id, ErrNotFound)
 		}
-		if held, ok := l.recent.read(tenant, positions[0]-1, 1); ok {
+		if held, ok := l.recent.readRecentEntries(tenant, positions[0]-1, 1); ok {
 			e = held[0]
 		} else {
 			e, err = entryAt(r, tenant, positions[0])
@@ -170,7 +170,7 @@ func (l *Log) Referring(ctx context.Context, s scope.Scope, items []string) ([]i
 	}
 	var found []int64
 	for part := range slices.Chunk(items, 10_000) {
-		positions, err := l.positions(ctx, s, Query{Items: part})
+		positions, err := l.listPositions(ctx, s, Query{Items: part})
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +180,7 @@ func (l *Log) Referring(ctx context.Context, s scope.Scope, items []string) ([]i
 	return slices.Compact(found), nil
 }
 
-func (l *Log) positions(ctx context.Context, s scope.Scope, q Query) ([]int64, error) {
+func (l *Log) listPositions(ctx context.Context, s scope.Scope, q Query) ([]int64, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
@@ -248,10 +248,11 @@ func readEntries(r Reader, tenant string, after int64, limit int) ([]Entry, erro
 	var buf []byte
 	for i := range rows {
 		var problem string
-		if problem, buf = checkRow(buf, tenant, &rows[i], leaves[i]); problem != "" {
+		problem, buf = checkRow(buf, tenant, &rows[i], leaves[i])
+		if problem != "" {
 			return nil, &VerifyError{tenant, after + 1 + int64(i), problem}
 		}
-		if err := fill(&entries[i], tenant, &rows[i], leaves[i]); err != nil {
+		if err := fillEntry(&entries[i], tenant, &rows[i], leaves[i]); err != nil {
 			return nil, &VerifyError{tenant, rows[i].Position, "the extensions are not in canonical form"}
 		}
 	}
@@ -280,7 +281,7 @@ func checkRow(buf []byte, tenant string, row *Row, leaf tlog.Hash) (string, []by
 	return "", buf
 }
 
-func fill(e *Entry, tenant string, row *Row, leaf tlog.Hash) error {
+func fillEntry(e *Entry, tenant string, row *Row, leaf tlog.Hash) error {
 	*e = Entry{
 		Tenant: tenant, Position: row.Position, Agent: row.Agent, Type: row.Type, Source: row.Source, ID: row.ID,
 		Subject: row.Subject, Time: row.Time, RecordedAt: row.RecordedAt, Commitment: row.Commitment,

@@ -40,9 +40,9 @@ const followAge = time.Second
 // entryOverhead is about what an entry takes beside its data.
 const entryOverhead = 1 << 10
 
-// read returns at most limit entries after a position; false when it does not hold the
+// readRecentEntries returns at most limit entries after a position; false when it does not hold the
 // first of them.
-func (t *recentEntries) read(tenant string, after int64, limit int) ([]Entry, bool) {
+func (t *recentEntries) readRecentEntries(tenant string, after int64, limit int) ([]Entry, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	w := t.tenants[tenant]
@@ -58,8 +58,8 @@ func (t *recentEntries) read(tenant string, after int64, limit int) ([]Entry, bo
 	return out, true
 }
 
-// leaf returns the leaf hash of a position; false when it does not hold its entry.
-func (t *recentEntries) leaf(tenant string, position int64) (tlog.Hash, bool) {
+// findLeaf returns the leaf hash of a position; false when it does not hold its entry.
+func (t *recentEntries) findLeaf(tenant string, position int64) (tlog.Hash, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	w := t.tenants[tenant]
@@ -69,8 +69,8 @@ func (t *recentEntries) leaf(tenant string, position int64) (tlog.Hash, bool) {
 	return w.entries[position-w.first].Leaf, true
 }
 
-// add keeps what was committed for a tenant.
-func (t *recentEntries) add(tenant string, rows []Row, leaves []tlog.Hash, drafts []*prepared) {
+// keepEntries keeps what was committed for a tenant.
+func (t *recentEntries) keepEntries(tenant string, rows []Row, leaves []tlog.Hash, drafts []*prepared) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.limit <= 0 || len(rows) == 0 {
@@ -78,7 +78,7 @@ func (t *recentEntries) add(tenant string, rows []Row, leaves []tlog.Hash, draft
 	}
 	w := t.tenants[tenant]
 	if w == nil || w.first+int64(len(w.entries)) != rows[0].Position {
-		t.forget(tenant)
+		t.forgetTenant(tenant)
 		w = &window{first: rows[0].Position}
 		t.tenants[tenant] = w
 	}
@@ -86,7 +86,7 @@ func (t *recentEntries) add(tenant string, rows []Row, leaves []tlog.Hash, draft
 		r := &rows[i]
 		e := Entry{
 			Tenant: tenant, Position: r.Position, Agent: r.Agent, Type: r.Type, Source: r.Source, ID: r.ID,
-			Subject: r.Subject, Time: stored(r.Time), RecordedAt: stored(r.RecordedAt), Commitment: r.Commitment,
+			Subject: r.Subject, Time: normaliseTime(r.Time), RecordedAt: normaliseTime(r.RecordedAt), Commitment: r.Commitment,
 			Attachment: r.Attachment, Leaf: leaves[i], Attached: r.Attached != nil, Data: r.Content.Data[:len(r.Content.Data):len(r.Content.Data)],
 		}
 		if e.Data == nil {
@@ -100,19 +100,19 @@ func (t *recentEntries) add(tenant string, rows []Row, leaves []tlog.Hash, draft
 		t.order = append(t.order, one)
 		t.size += one.bytes
 	}
-	t.trim(rows[len(rows)-1].RecordedAt)
+	t.trimOldEntries(rows[len(rows)-1].RecordedAt)
 }
 
-// stored returns a time as the database gives it back.
-func stored(at time.Time) time.Time {
+// normaliseTime returns a time as the database gives it back.
+func normaliseTime(at time.Time) time.Time {
 	if at.IsZero() {
 		return time.Time{}
 	}
 	return time.Unix(0, at.UnixNano()).UTC()
 }
 
-// trim drops the oldest entries above the limit.
-func (t *recentEntries) trim(now time.Time) {
+// trimOldEntries drops the oldest entries above the limit.
+func (t *recentEntries) trimOldEntries(now time.Time) {
 	n := 0
 	for n < len(t.order) {
 		one := t.order[n]
@@ -135,14 +135,14 @@ func (t *recentEntries) trim(now time.Time) {
 	t.order = t.order[n:]
 }
 
-// drop forgets a tenant.
-func (t *recentEntries) drop(tenant string) {
+// dropTenant forgets a tenant.
+func (t *recentEntries) dropTenant(tenant string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.forget(tenant)
+	t.forgetTenant(tenant)
 }
 
-func (t *recentEntries) forget(tenant string) {
+func (t *recentEntries) forgetTenant(tenant string) {
 	w := t.tenants[tenant]
 	if w == nil {
 		return
@@ -152,16 +152,18 @@ func (t *recentEntries) forget(tenant string) {
 	w.entries = nil
 }
 
-// clear forgets everything.
-func (t *recentEntries) clear() {
+// clearEntries forgets everything.
+func (t *recentEntries) clearEntries() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tenants, t.order, t.size = map[string]*window{}, nil, 0
+	t.tenants = map[string]*window{}
+	t.order = nil
+	t.size = 0
 }
 
-// close forgets everything and keeps nothing more.
-func (t *recentEntries) close() {
-	t.clear()
+// stopKeepingEntries forgets everything and keeps nothing more.
+func (t *recentEntries) stopKeepingEntries() {
+	t.clearEntries()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.limit = 0

@@ -12,15 +12,15 @@ func TestOldEntriesTakeAnEighth(t *testing.T) {
 	t.Parallel()
 	const n = 64
 	recent := recentEntries{limit: n * 2 * entryOverhead}
-	recent.clear()
+	recent.clearEntries()
 	start := time.Date(2026, 3, 3, 10, 0, 0, 0, time.UTC)
 	add := func(position int64, at time.Time) {
 		row := Row{Position: position, RecordedAt: at, Content: &Content{Data: make([]byte, entryOverhead)}}
-		recent.add("acme", []Row{row}, make([]tlog.Hash, 1), []*prepared{{draft: &Draft{}}})
+		recent.keepEntries("acme", []Row{row}, make([]tlog.Hash, 1), []*prepared{{draft: &Draft{}}})
 	}
 	kept := func() (first, last int64) {
 		for p := int64(1); p <= 3*n; p++ {
-			if _, ok := recent.leaf("acme", p); ok {
+			if _, ok := recent.findLeaf("acme", p); ok {
 				if first == 0 {
 					first = p
 				}

@@ -27,9 +27,9 @@ func edgeIndexes(size int64) []int64 {
 	return indexes
 }
 
-// add appends a leaf, and to stored the hashes to be stored for it: the leaf and the
+// appendLeaf appends a leaf, and to stored the hashes to be stored for it: the leaf and the
 // root of every subtree it completes.
-func (e *edge) add(leaf tlog.Hash, stored []tlog.Hash) []tlog.Hash {
+func (e *edge) appendLeaf(leaf tlog.Hash, stored []tlog.Hash) []tlog.Hash {
 	h := leaf
 	stored = append(stored, h)
 	for n := e.size; n&1 != 0; n >>= 1 {
@@ -43,7 +43,7 @@ func (e *edge) add(leaf tlog.Hash, stored []tlog.Hash) []tlog.Hash {
 	return stored
 }
 
-func (e *edge) root() tlog.Hash {
+func (e *edge) computeRoot() tlog.Hash {
 	if e.size == 0 {
 		return sha256.Sum256(nil)
 	}
@@ -55,7 +55,7 @@ func (e *edge) root() tlog.Hash {
 	return h
 }
 
-func (e *edge) clone() edge {
+func (e *edge) cloneEdge() edge {
 	return edge{size: e.size, nodes: append(make([]tlog.Hash, 0, len(e.nodes)+8), e.nodes...)}
 }
 

@@ -23,7 +23,7 @@ func TestEdge(t *testing.T) {
 	})
 	for n := range int64(1100) {
 		root, err := tlog.TreeHash(n, reader)
-		if err != nil || e.root() != root {
+		if err != nil || e.computeRoot() != root {
 			t.Fatalf("root of %d leaves differs (%v)", n, err)
 		}
 		nodes, err := reader(edgeIndexes(n))
@@ -32,7 +32,7 @@ func TestEdge(t *testing.T) {
 		}
 		leaf := tlog.Hash(sha256.Sum256(fmt.Append(nil, n)))
 		want, err := tlog.StoredHashesForRecordHash(n, leaf, reader)
-		got := e.add(leaf, nil)
+		got := e.appendLeaf(leaf, nil)
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("stored hashes of leaf %d differ (%v)", n, err)
 		}

@@ -34,7 +34,7 @@ func (l *Log) CheckTrustedHead(ctx context.Context, s scope.Scope) error {
 		if err != nil {
 			return err
 		}
-		return extends(r, h, *known)
+		return checkExtension(r, h, *known)
 	})
 }
 
@@ -61,8 +61,8 @@ func (l *Log) CheckKey() error {
 	return nil
 }
 
-// extends returns a *VerifyError unless the head h continues the head known.
-func extends(r Reader, h, known Head) error {
+// checkExtension returns a *VerifyError unless the head h continues the head known.
+func checkExtension(r Reader, h, known Head) error {
 	if h.Size < known.Size {
 		return rolledBack(h, known)
 	}
@@ -74,7 +74,7 @@ func extends(r Reader, h, known Head) error {
 		return err
 	}
 	if root != known.Root {
-		return rewritten(known)
+		return makeRewriteError(known)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func rolledBack(h, known Head) error {
 	return &VerifyError{h.Tenant, h.Size + 1, fmt.Sprintf("the log was rolled back: a kept checkpoint has %d entries, the log %d", known.Size, h.Size)}
 }
 
-func rewritten(known Head) error {
+func makeRewriteError(known Head) error {
 	return &VerifyError{known.Tenant, known.Size, fmt.Sprintf("history was rewritten: the first %d entries are not those of a kept checkpoint", known.Size)}
 }
 
@@ -99,7 +99,8 @@ func (l *Log) trustHead(ctx context.Context, h Head, signed []byte) error {
 			return err
 		}
 		if onDisk != nil {
-			known, ok = *onDisk, true
+			known = *onDisk
+			ok = true
 		}
 	}
 	err := l.driver.View(ctx, func(r Reader) error {
@@ -107,7 +108,7 @@ func (l *Log) trustHead(ctx context.Context, h Head, signed []byte) error {
 		if err != nil {
 			return err
 		}
-		return extends(r, now, known)
+		return checkExtension(r, now, known)
 	})
 	old := ok && h.Size <= known.Size
 	if err != nil || h.Size == 0 || old {

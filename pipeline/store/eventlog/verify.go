@@ -30,18 +30,18 @@ func (l *Log) Verify(ctx context.Context, s scope.Scope, known *Head, progress P
 		return err
 	}
 	l.driver.DropCaches()
-	l.recent.clear()
+	l.recent.clearEntries()
 	if _, err := l.Tenants(ctx); err != nil { // a tenant that is not found has an empty log
 		return err
 	}
-	return l.verify(ctx, s.Tenant(), known, progress)
+	return l.verifyLog(ctx, s.Tenant(), known, progress)
 }
 
 // CheckDatabase checks the database's own structure, which the logs of all tenants share.
 // It reads all of it, and writers may wait meanwhile.
 func (l *Log) CheckDatabase(ctx context.Context) error {
 	l.driver.DropCaches()
-	l.recent.clear()
+	l.recent.clearEntries()
 	return l.driver.Check(ctx)
 }
 
@@ -58,7 +58,7 @@ func (l *Log) VerifyAll(ctx context.Context, progress Progress) error {
 // after each step, and goes on when that returns.
 func (l *Log) VerifyTenants(ctx context.Context, progress Progress) error {
 	l.driver.DropCaches()
-	l.recent.clear()
+	l.recent.clearEntries()
 	return l.verifyTenants(ctx, progress)
 }
 
@@ -78,7 +78,7 @@ func (l *Log) verifyTenants(ctx context.Context, progress Progress) error {
 	tenants = slices.Concat(tenants, kept, erased)
 	slices.Sort(tenants)
 	for _, tenant := range slices.Compact(tenants) {
-		if err := l.verify(ctx, tenant, nil, progress); err != nil {
+		if err := l.verifyLog(ctx, tenant, nil, progress); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ type gap struct {
 	data     []byte // of the entry
 }
 
-func (l *Log) verify(ctx context.Context, tenant string, known *Head, progress Progress) error {
+func (l *Log) verifyLog(ctx context.Context, tenant string, known *Head, progress Progress) error {
 	v := &verification{log: l, tenant: tenant}
 	err := l.driver.View(ctx, func(r Reader) (err error) {
 		v.head, err = headOf(r, tenant)
@@ -125,11 +125,11 @@ func (l *Log) verify(ctx context.Context, tenant string, known *Head, progress P
 			v.known = append(v.known, *kept)
 		}
 	}
-	failure := v.run(ctx, progress)
+	failure := v.verifyAllRows(ctx, progress)
 	if failure != nil && !errors.Is(failure, ErrCorrupt) {
 		return failure
 	}
-	unexplained, err := v.unexplained(ctx)
+	unexplained, err := v.findUnexplainedGap(ctx)
 	if err != nil {
 		return errors.Join(failure, err)
 	}
@@ -149,38 +149,38 @@ func (v *verification) erasuresKept(ctx context.Context) error {
 	if err != nil || len(lost) == 0 {
 		return err
 	}
-	return v.bad(lost[0].Position, fmt.Sprintf("%d kept erasures, the first of this position, are not in the log: it was restored from an older copy", len(lost)))
+	return v.makeVerifyError(lost[0].Position, fmt.Sprintf("%d kept erasures, the first of this position, are not in the log: it was restored from an older copy", len(lost)))
 }
 
-func (v *verification) bad(position int64, problem string) error {
+func (v *verification) makeVerifyError(position int64, problem string) error {
 	return &VerifyError{v.tenant, position, problem}
 }
 
-func (v *verification) run(ctx context.Context, progress Progress) error {
+func (v *verification) verifyAllRows(ctx context.Context, progress Progress) error {
 	for v.tree.size < v.head.Size {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := v.log.driver.View(ctx, v.step); err != nil {
+		if err := v.log.driver.View(ctx, v.verifyNextRows); err != nil {
 			return err
 		}
 		if progress != nil {
 			progress(v.tree.size, v.head.Size)
 		}
 	}
-	if v.tree.size != v.head.Size || v.tree.root() != v.head.Root {
-		return v.bad(v.head.Size, "the head's root is not that of the entries")
+	if v.tree.size != v.head.Size || v.tree.computeRoot() != v.head.Root {
+		return v.makeVerifyError(v.head.Size, "the head's root is not that of the entries")
 	}
 	for _, known := range v.known {
 		if known.Size > v.head.Size {
 			return rolledBack(v.head, known)
 		}
 	}
-	return v.log.driver.View(ctx, v.end)
+	return v.log.driver.View(ctx, v.checkEnd)
 }
 
-// end makes sure that nothing is behind the head.
-func (v *verification) end(r Reader) error {
+// checkEnd makes sure that nothing is behind the head.
+func (v *verification) checkEnd(r Reader) error {
 	head, err := headOf(r, v.tenant)
 	if err != nil {
 		return err
@@ -190,16 +190,16 @@ func (v *verification) end(r Reader) error {
 		return err
 	}
 	if len(rows) > 0 {
-		return v.bad(head.Size+1, "there is a row behind the head")
+		return v.makeVerifyError(head.Size+1, "there is a row behind the head")
 	}
 	return nil
 }
 
-// step verifies rows, and then how they are found; of two failures it returns the first.
-func (v *verification) step(r Reader) error {
+// verifyNextRows verifies rows, and then how they are found; of two failures it returns the first.
+func (v *verification) verifyNextRows(r Reader) error {
 	after := v.tree.size
 	limit := int(min(verifyStep, v.head.Size-after))
-	failure := v.rows(r, after, limit)
+	failure := v.verifyRows(r, after, limit)
 	if failure != nil && !errors.Is(failure, ErrCorrupt) {
 		return failure
 	}
@@ -211,44 +211,44 @@ func (v *verification) step(r Reader) error {
 	return failure
 }
 
-func (v *verification) rows(r Reader, after int64, limit int) error {
+func (v *verification) verifyRows(r Reader, after int64, limit int) error {
 	rows, err := r.Rows(v.tenant, after, limit)
 	if err != nil {
 		return err
 	}
 	if len(rows) == 0 {
-		return v.bad(after+1, "the row is missing")
+		return v.makeVerifyError(after+1, "the row is missing")
 	}
 	hashes, first := v.storedHashes(r, after, int64(len(rows)))
 	var computed []tlog.Hash
 	for i := range rows {
 		position := after + 1 + int64(i)
 		if rows[i].Position != position {
-			return v.bad(position, "the row is missing")
+			return v.makeVerifyError(position, "the row is missing")
 		}
 		var leaf tlog.Hash
 		leaf, v.buf = leafHash(v.buf, v.tenant, &rows[i])
-		computed = v.tree.add(leaf, computed[:0])
+		computed = v.tree.appendLeaf(leaf, computed[:0])
 		at := tlog.StoredHashCount(position-1) - first
 		if at+int64(len(computed)) > int64(len(hashes)) {
-			return v.bad(position, "a stored tree hash is missing")
+			return v.makeVerifyError(position, "a stored tree hash is missing")
 		}
-		if problem := compare(computed, hashes[at:]); problem != "" {
-			return v.bad(position, problem)
+		if problem := compareHashes(computed, hashes[at:]); problem != "" {
+			return v.makeVerifyError(position, problem)
 		}
-		if err := v.row(r, &rows[i]); err != nil {
+		if err := v.verifyRow(r, &rows[i]); err != nil {
 			return err
 		}
 		for _, known := range v.known {
-			if known.Size == position && known.Root != v.tree.root() {
-				return rewritten(known)
+			if known.Size == position && known.Root != v.tree.computeRoot() {
+				return makeRewriteError(known)
 			}
 		}
 	}
 	return nil
 }
 
-func compare(computed, stored []tlog.Hash) string {
+func compareHashes(computed, stored []tlog.Hash) string {
 	for i := range computed {
 		if computed[i] != stored[i] && i == 0 {
 			return "the row does not match its leaf hash"
@@ -262,7 +262,8 @@ func compare(computed, stored []tlog.Hash) string {
 // storedHashes returns the stored hashes of n leaves after a position, as far as they
 // can be read, and the index of the first.
 func (v *verification) storedHashes(r Reader, after, n int64) ([]tlog.Hash, int64) {
-	first, end := tlog.StoredHashCount(after), tlog.StoredHashCount(after+n)
+	first := tlog.StoredHashCount(after)
+	end := tlog.StoredHashCount(after + n)
 	indexes := make([]int64, 0, end-first)
 	for i := first; i < end; i++ {
 		indexes = append(indexes, i)
@@ -281,13 +282,13 @@ func (v *verification) storedHashes(r Reader, after, n int64) ([]tlog.Hash, int6
 	return hashes, first
 }
 
-// row verifies content and attachment of a row whose columns are right.
-func (v *verification) row(r Reader, row *Row) error {
+// verifyRow verifies content and attachment of a row whose columns are right.
+func (v *verification) verifyRow(r Reader, row *Row) error {
 	g := gap{position: row.Position, subject: row.Subject}
 	if c := row.Content; c == nil {
 		v.missing = append(v.missing, g)
 	} else if Commit(c.Salt, c.Extensions, c.Data) != row.Commitment {
-		return v.bad(row.Position, "the content does not match its commitment")
+		return v.makeVerifyError(row.Position, "the content does not match its commitment")
 	}
 	if row.Attachment == ([32]byte{}) {
 		return nil
@@ -299,15 +300,16 @@ func (v *verification) row(r Reader, row *Row) error {
 	case a == nil && row.Content == nil:
 		return nil
 	case a == nil:
-		g.attached, g.data = true, row.Content.Data
+		g.attached = true
+		g.data = row.Content.Data
 		v.missing = append(v.missing, g)
 		return nil
 	}
 	switch sum := sha256.Sum256(a.Data); {
 	case commitHashes(a.Salt, sha256.Sum256(CanonicalRefs(a.Refs)), sum) != row.Attachment:
-		return v.bad(row.Position, "the attachment does not match its commitment")
+		return v.makeVerifyError(row.Position, "the attachment does not match its commitment")
 	case row.Content != nil && !holdsHash(row.Content.Data, sum):
-		return v.bad(row.Position, "the attachment's SHA-256 is not in the data")
+		return v.makeVerifyError(row.Position, "the attachment's SHA-256 is not in the data")
 	}
 	for _, item := range a.Refs {
 		found, err := r.Positions(v.tenant, Query{Items: []string{item}, Position: row.Position})
@@ -315,23 +317,23 @@ func (v *verification) row(r Reader, row *Row) error {
 			return err
 		}
 		if len(found) == 0 {
-			return v.bad(row.Position, "a reference of the attachment is missing")
+			return v.makeVerifyError(row.Position, "a reference of the attachment is missing")
 		}
 	}
 	return nil
 }
 
-// unexplained returns the first gap that no erasure accounts for.
-func (v *verification) unexplained(ctx context.Context) (*VerifyError, error) {
+// findUnexplainedGap returns the first gap that no erasure accounts for.
+func (v *verification) findUnexplainedGap(ctx context.Context) (*VerifyError, error) {
 	if len(v.missing) == 0 {
 		return nil, nil
 	}
-	erasures, err := v.erasures(ctx)
+	erasures, err := v.collectErasures(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, g := range v.missing {
-		if !erasures.explain(&g) {
+		if !erasures.canExplain(&g) {
 			what := "the content"
 			if g.attached {
 				what = "the attachment"
@@ -349,7 +351,7 @@ type erasures struct {
 	items       map[string]int64
 }
 
-func (e *erasures) explain(g *gap) bool {
+func (e *erasures) canExplain(g *gap) bool {
 	if e.positions[g.position] > g.position {
 		return true
 	}
@@ -367,7 +369,7 @@ func (e *erasures) explain(g *gap) bool {
 	return false
 }
 
-func (v *verification) erasures(ctx context.Context) (erasures, error) {
+func (v *verification) collectErasures(ctx context.Context) (erasures, error) {
 	out := erasures{positions: map[int64]int64{}, attachments: map[int64]int64{}, items: map[string]int64{}}
 	err := v.log.driver.View(ctx, func(r Reader) error {
 		positions, err := r.Positions(v.tenant, Query{Types: []string{schemas.TypeMemoryErased}})
@@ -380,7 +382,7 @@ func (v *verification) erasures(ctx context.Context) (erasures, error) {
 				return err
 			}
 			if len(rows) == 1 && rows[0].Content != nil {
-				if err := out.add(position, rows[0].Content); err != nil {
+				if err := out.addErasure(position, rows[0].Content); err != nil {
 					return err
 				}
 			}
@@ -390,9 +392,9 @@ func (v *verification) erasures(ctx context.Context) (erasures, error) {
 	return out, err
 }
 
-// add takes in an erasure; what is not a MemoryErased names nothing. An erasure without its receipt names
+// addErasure takes in an erasure; what is not a MemoryErased names nothing. An erasure without its receipt names
 // the attachments that went with it in its extension.
-func (e *erasures) add(position int64, c *Content) error {
+func (e *erasures) addErasure(position int64, c *Content) error {
 	var erased schemas.MemoryErased
 	if json.Unmarshal(c.Data, &erased) != nil {
 		return nil

@@ -39,10 +39,12 @@ type feed struct {
 }
 
 func (w *watchers) init() {
-	w.grown, w.feeds, w.done = map[string]*growth{}, map[*feed]struct{}{}, make(chan struct{})
+	w.grown = map[string]*growth{}
+	w.feeds = map[*feed]struct{}{}
+	w.done = make(chan struct{})
 }
 
-func (w *watchers) close() {
+func (w *watchers) closeWatchers() {
 	w.mu.Lock()
 	if !w.ended {
 		w.ended = true
@@ -52,9 +54,9 @@ func (w *watchers) close() {
 	w.wait.Wait()
 }
 
-// notify wakes who waits for the tenant; own is whether this Log has made it grow, quiet
+// wakeWatchers wakes who waits for the tenant; own is whether this Log has made it grow, quiet
 // whether the feeds may hear of it later.
-func (w *watchers) notify(tenant string, own, quiet bool) {
+func (w *watchers) wakeWatchers(tenant string, own, quiet bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if g, ok := w.grown[tenant]; ok {
@@ -63,13 +65,13 @@ func (w *watchers) notify(tenant string, own, quiet bool) {
 	}
 	for f := range w.feeds {
 		if !f.own || own {
-			f.notify(tenant, quiet && !f.own)
+			f.noteGrowth(tenant, quiet && !f.own)
 		}
 	}
 }
 
-// notify notes that a tenant grew. The caller holds the lock.
-func (f *feed) notify(tenant string, quiet bool) {
+// noteGrowth notes that a tenant grew. The caller holds the lock.
+func (f *feed) noteGrowth(tenant string, quiet bool) {
 	if _, ok := f.set[tenant]; ok {
 		i := slices.Index(f.later, tenant)
 		if quiet || i < 0 {
@@ -79,7 +81,8 @@ func (f *feed) notify(tenant string, quiet bool) {
 	}
 	f.set[tenant] = struct{}{}
 	if quiet {
-		if f.later = append(f.later, tenant); len(f.later) == 1 {
+		f.later = append(f.later, tenant)
+		if len(f.later) == 1 {
 			f.timer.Reset(quietFor)
 		}
 		return
@@ -91,9 +94,9 @@ func (f *feed) notify(tenant string, quiet bool) {
 	}
 }
 
-// next returns what has a channel that is closed when tenant's log grows. The caller MUST give
+// joinGrowth returns what has a channel that is closed when tenant's log grows. The caller MUST give
 // it to leave when it does not wait any more.
-func (w *watchers) next(tenant string) *growth {
+func (w *watchers) joinGrowth(tenant string) *growth {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g, ok := w.grown[tenant]
@@ -105,15 +108,16 @@ func (w *watchers) next(tenant string) *growth {
 	return g
 }
 
-func (w *watchers) leave(tenant string, g *growth) {
+func (w *watchers) leaveGrowth(tenant string, g *growth) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if g.waiting--; g.waiting == 0 && w.grown[tenant] == g {
+	g.waiting--
+	if g.waiting == 0 && w.grown[tenant] == g {
 		delete(w.grown, tenant)
 	}
 }
 
-func (w *watchers) take(f *feed) (string, bool) {
+func (w *watchers) takeTenant(f *feed) (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(f.order) == 0 {
@@ -125,11 +129,12 @@ func (w *watchers) take(f *feed) (string, bool) {
 	return tenant, true
 }
 
-// settle makes the quiet growth of a feed due.
-func (w *watchers) settle(f *feed) {
+// settleFeed makes the quiet growth of a feed due.
+func (w *watchers) settleFeed(f *feed) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f.order, f.later = append(f.order, f.later...), nil
+	f.order = append(f.order, f.later...)
+	f.later = nil
 }
 
 // Await blocks until the log is longer than after, and returns its size. It sees the
@@ -148,8 +153,8 @@ func (l *Log) Await(ctx context.Context, s scope.Scope, after int64) (int64, err
 
 // awaitOnce returns the log's size when it is longer than after, or once it has grown.
 func (l *Log) awaitOnce(ctx context.Context, s scope.Scope, after int64) (int64, error) {
-	grown := l.watch.next(s.Tenant())
-	defer l.watch.leave(s.Tenant(), grown)
+	grown := l.watch.joinGrowth(s.Tenant())
+	defer l.watch.leaveGrowth(s.Tenant(), grown)
 	h, err := l.Head(ctx, s)
 	if err != nil || h.Size > after {
 		return h.Size, err
@@ -168,17 +173,17 @@ func (l *Log) awaitOnce(ctx context.Context, s scope.Scope, after int64) (int64,
 // that was not yet taken is told once; quiet growth is told after a while, or with what
 // its tenant's log gets next. The channel is closed when ctx is done or the Log
 // is closed.
-func (l *Log) Watch(ctx context.Context) <-chan string { return l.watch.open(ctx, false) }
+func (l *Log) Watch(ctx context.Context) <-chan string { return l.watch.openFeed(ctx, false) }
 
 // WatchOwn is Watch of the commits of this Log alone, without what NotifyGrowth was told. It tells
 // of quiet growth at once: others may wait for it.
-func (l *Log) WatchOwn(ctx context.Context) <-chan string { return l.watch.open(ctx, true) }
+func (l *Log) WatchOwn(ctx context.Context) <-chan string { return l.watch.openFeed(ctx, true) }
 
 // NotifyGrowth tells the Log that another one over the same database has made a tenant's log
 // grow, or may have: a caller that waits or follows looks again.
-func (l *Log) NotifyGrowth(tenant string) { l.watch.notify(tenant, false, false) }
+func (l *Log) NotifyGrowth(tenant string) { l.watch.wakeWatchers(tenant, false, false) }
 
-func (w *watchers) open(ctx context.Context, own bool) <-chan string {
+func (w *watchers) openFeed(ctx context.Context, own bool) <-chan string {
 	out := make(chan string)
 	f := &feed{set: map[string]struct{}{}, own: own, wake: make(chan struct{}, 1), timer: time.NewTimer(quietFor)}
 	f.timer.Stop()
@@ -192,7 +197,7 @@ func (w *watchers) open(ctx context.Context, own bool) <-chan string {
 	w.wait.Go(func() {
 		defer close(out)
 		defer f.timer.Stop()
-		w.run(ctx, f, out)
+		w.serveFeed(ctx, f, out)
 		w.mu.Lock()
 		delete(w.feeds, f)
 		w.mu.Unlock()
@@ -200,14 +205,14 @@ func (w *watchers) open(ctx context.Context, own bool) <-chan string {
 	return out
 }
 
-func (w *watchers) run(ctx context.Context, f *feed, out chan<- string) {
+func (w *watchers) serveFeed(ctx context.Context, f *feed, out chan<- string) {
 	for {
 		select {
 		case <-f.timer.C: // before what has grown since
-			w.settle(f)
+			w.settleFeed(f)
 		default:
 		}
-		tenant, ok := w.take(f)
+		tenant, ok := w.takeTenant(f)
 		if ok {
 			select {
 			case out <- tenant:
@@ -221,7 +226,7 @@ func (w *watchers) run(ctx context.Context, f *feed, out chan<- string) {
 		select {
 		case <-f.wake:
 		case <-f.timer.C:
-			w.settle(f)
+			w.settleFeed(f)
 		case <-ctx.Done():
 			return
 		case <-w.done:

@@ -11,8 +11,8 @@ func TestWatchTellsQuietGrowthLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w watchers
 		w.init()
-		defer w.close()
-		grown := w.open(t.Context(), false)
+		defer w.closeWatchers()
+		grown := w.openFeed(t.Context(), false)
 		begun := time.Now()
 		told := func(tenant string, after time.Duration) {
 			t.Helper()
@@ -20,24 +20,24 @@ func TestWatchTellsQuietGrowthLater(t *testing.T) {
 				t.Errorf("told of %q after %v, want %q after %v", got, time.Since(begun), tenant, after)
 			}
 		}
-		waits := w.next("a")
-		w.notify("a", true, true)
-		w.notify("b", true, true)
-		w.notify("a", true, true)
+		waits := w.joinGrowth("a")
+		w.wakeWatchers("a", true, true)
+		w.wakeWatchers("b", true, true)
+		w.wakeWatchers("a", true, true)
 		<-waits.told // who waits for a tenant hears at once
-		w.notify("c", true, false)
+		w.wakeWatchers("c", true, false)
 		told("c", 0)
-		w.notify("b", true, false) // what comes next takes it along
+		w.wakeWatchers("b", true, false) // what comes next takes it along
 		told("b", 0)
 		told("a", quietFor)
-		w.notify("a", true, false)
-		w.notify("a", true, true) // told already
+		w.wakeWatchers("a", true, false)
+		w.wakeWatchers("a", true, true) // told already
 		told("a", quietFor)
-		w.notify("b", true, true)
+		w.wakeWatchers("b", true, true)
 		told("b", 2*quietFor)
-		own := w.open(t.Context(), true)
+		own := w.openFeed(t.Context(), true)
 		begun = time.Now()
-		w.notify("a", true, true)
+		w.wakeWatchers("a", true, true)
 		if got := <-own; got != "a" || time.Since(begun) != 0 {
 			t.Errorf("who tells others was told of %q after %v", got, time.Since(begun))
 		}
@@ -56,19 +56,19 @@ func TestNobodyWaits(t *testing.T) {
 	t.Parallel()
 	var w watchers
 	w.init()
-	defer w.close()
-	a, b := w.next("ghost"), w.next("ghost")
-	w.leave("ghost", a)
+	defer w.closeWatchers()
+	a, b := w.joinGrowth("ghost"), w.joinGrowth("ghost")
+	w.leaveGrowth("ghost", a)
 	if w.grown["ghost"] != b {
 		t.Error("the second caller is not waited for")
 	}
-	w.notify("ghost", true, false)
-	c := w.next("ghost")
-	w.leave("ghost", b)
+	w.wakeWatchers("ghost", true, false)
+	c := w.joinGrowth("ghost")
+	w.leaveGrowth("ghost", b)
 	if w.grown["ghost"] != c {
 		t.Error("who left before takes along who came after")
 	}
-	w.leave("ghost", c)
+	w.leaveGrowth("ghost", c)
 	if len(w.grown) > 0 {
 		t.Errorf("left: %v", w.grown)
 	}

@@ -136,10 +136,10 @@ func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
 			continue
 		}
 		if c.Put != nil {
-			row(c.Put.ID).put(c.Position, c.Put)
+			row(c.Put.ID).storeNode(c.Position, c.Put)
 		}
 		if c.Link != nil && c.Link.From != "" && len(c.Link.Links) > 0 {
-			row(c.Link.From).link(c.Position, c.Link.Links)
+			row(c.Link.From).addLinks(c.Position, c.Link.Links)
 		}
 		for _, id := range c.Remove {
 			if r, ok := rows[id]; ok && r.Key|r.Old != 0 {
@@ -151,16 +151,18 @@ func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
 	}
 }
 
-func (r *Row) put(position int64, n *Node) {
+func (r *Row) storeNode(position int64, n *Node) {
 	if r.Position >= position {
 		return
 	}
-	r.Position, r.Facets, r.Changed = position, n.Facets, true
-	r.Links, r.Entities = unique(n.Links), unique(n.Entities)
+	r.Position = position
+	r.Facets = n.Facets
+	r.Changed = true
+	r.Links, r.Entities = removeRepeats(n.Links), removeRepeats(n.Entities)
 }
 
-// unique returns list without empty ones and repetitions, in the order of the first.
-func unique[T comparable](list []T) []T {
+// removeRepeats returns list without empty ones and repetitions, in the order of the first.
+func removeRepeats[T comparable](list []T) []T {
 	var none T
 	out := make([]T, 0, len(list))
 	for _, v := range list {
@@ -171,7 +173,7 @@ func unique[T comparable](list []T) []T {
 	return out
 }
 
-func (r *Row) link(position int64, links []schemas.Link) {
+func (r *Row) addLinks(position int64, links []schemas.Link) {
 	for _, l := range links {
 		known := slices.ContainsFunc(r.Added, func(a Added) bool { return a.Link == l })
 		if !known && l.To != "" {

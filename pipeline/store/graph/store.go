@@ -64,10 +64,10 @@ func (g *Graph) Walk(ctx context.Context, s scope.Scope, w Walk) ([]Visit, error
 		return nil, fmt.Errorf("walk graph: %w", err)
 	}
 	w.Hops = min(max(w.Hops, 1), MaxHops)
-	return g.walk(ctx, s, w)
+	return g.walkLinks(ctx, s, w)
 }
 
-func (g *Graph) walk(ctx context.Context, s scope.Scope, w Walk) ([]Visit, error) {
+func (g *Graph) walkLinks(ctx context.Context, s scope.Scope, w Walk) ([]Visit, error) {
 	if w.Filter.IsNone() || len(w.From)+len(w.Entities) == 0 {
 		return nil, nil
 	}
@@ -106,7 +106,8 @@ func (g *Graph) Distances(ctx context.Context, s scope.Scope, from, targets []st
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("measure distances: %w", err)
 	}
-	out, want := map[string]int{}, make(map[string]bool, len(targets))
+	out := map[string]int{}
+	want := make(map[string]bool, len(targets))
 	for _, id := range targets {
 		want[id] = true
 	}
@@ -118,7 +119,7 @@ func (g *Graph) Distances(ctx context.Context, s scope.Scope, from, targets []st
 	if maxHops < 1 || len(out) == len(want) {
 		return out, nil
 	}
-	visits, err := g.walk(ctx, s, Walk{
+	visits, err := g.walkLinks(ctx, s, Walk{
 		From: from, Hops: min(maxHops, MaxPath), Limit: MaxLimit, Filter: f,
 		Rels: []schemas.Rel{schemas.RelCausedBy, schemas.RelDerivedFrom, schemas.RelFollows},
 	})
@@ -137,7 +138,8 @@ func (g *Graph) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 	if err := s.Check(); err != nil {
 		return [32]byte{}, fmt.Errorf("digest graph: %w", err)
 	}
-	sum, buf := sha256.New(), []byte(nil)
+	sum := sha256.New()
+	buf := []byte(nil)
 	err := g.driver.Scan(ctx, s.Tenant(), func(id string, n *Row) {
 		buf = append(append(buf[:0], id...), 0)
 		buf = n.Append(buf)

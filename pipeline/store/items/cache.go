@@ -51,7 +51,8 @@ const (
 // appendKept appends a record as it is kept. What accesses change of it has a fixed place.
 func appendKept(b []byte, r *schemas.Record) []byte {
 	h := NewMetadata(r)
-	h.First, h.SupersededBy = r.First, r.SupersededBy
+	h.First = r.First
+	h.SupersededBy = r.SupersededBy
 	from := len(b)
 	b = append(b, make([]byte, keptHead)...)
 	b = h.Append(b)
@@ -78,15 +79,15 @@ func decodeKept(id string, kept []byte) (schemas.Record, error) {
 	return r, err
 }
 
-// get sets in out what is kept, by the index of its id, and returns which ids are
+// findKeptRecords sets in out what is kept, by the index of its id, and returns which ids are
 // missing, and the state to hand to put.
-func (c *records) get(tenant string, ids []string, out []*Lent) (missing []string, state uint64) {
+func (c *records) findKeptRecords(tenant string, ids []string, out []*Lent) (missing []string, state uint64) {
 	if c == nil {
 		return ids, 0
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	c.ready.get(tenant, ids, out)
+	c.ready.findLentRecords(tenant, ids, out)
 	var decoded []*Lent
 	var encoded []int
 	for i, id := range ids {
@@ -104,14 +105,15 @@ func (c *records) get(tenant string, ids []string, out []*Lent) (missing []strin
 			continue
 		}
 		out[i] = Lend(&r)
-		decoded, encoded = append(decoded, out[i]), append(encoded, len(kept))
+		decoded = append(decoded, out[i])
+		encoded = append(encoded, len(kept))
 	}
-	c.ready.put(tenant, decoded, encoded)
+	c.ready.keepLentRecords(tenant, decoded, encoded)
 	return missing, c.state
 }
 
-// now is the state to hand to put or counted with what is read after it.
-func (c *records) now() uint64 {
+// readState is the state to hand to put or counted with what is read after it.
+func (c *records) readState() uint64 {
 	if c == nil {
 		return 0
 	}
@@ -120,8 +122,8 @@ func (c *records) now() uint64 {
 	return c.state
 }
 
-// put keeps records that were read at a state, unless they have changed since.
-func (c *records) put(tenant string, state uint64, read []schemas.Record) {
+// keepRecords keeps records that were read at a state, unless they have changed since.
+func (c *records) keepRecords(tenant string, state uint64, read []schemas.Record) {
 	if c == nil {
 		return
 	}
@@ -133,40 +135,42 @@ func (c *records) put(tenant string, state uint64, read []schemas.Record) {
 	var kept []byte
 	for i := range read {
 		r := &read[i]
-		if kept = appendKept(kept[:0], r); len(kept) <= cachedRecord && c.changed[recordKey{tenant, r.ID}] <= state {
+		kept = appendKept(kept[:0], r)
+		if len(kept) <= cachedRecord && c.changed[recordKey{tenant, r.ID}] <= state {
 			c.kept.Put(tenant, r.ID, kept)
-			c.ready.drop(tenant, r.ID)
+			c.ready.dropLentRecord(tenant, r.ID)
 		}
 	}
 }
 
-// counted takes over that records got their token counts, as they are given, read at a
+// keepCountedRecords takes over that records got their token counts, as they are given, read at a
 // state. It keeps what there is room for, in the place of nothing else.
-func (c *records) counted(tenant string, state uint64, read []schemas.Record) {
+func (c *records) keepCountedRecords(tenant string, state uint64, read []schemas.Record) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.begin()
+	c.beginChange()
 	var kept []byte
 	for i := range read {
 		r := &read[i]
 		key := recordKey{tenant, r.ID}
 		current := state >= c.known && c.changed[key] <= state
 		c.changed[key] = c.state
-		c.forget(tenant, r.ID)
+		c.forgetRecord(tenant, r.ID)
 		if !current {
 			continue
 		}
-		if kept = appendKept(kept[:0], r); len(kept) <= cachedRecord && c.kept.Fits(tenant, r.ID, kept) {
+		kept = appendKept(kept[:0], r)
+		if len(kept) <= cachedRecord && c.kept.Fits(tenant, r.ID, kept) {
 			c.kept.Put(tenant, r.ID, kept)
 		}
 	}
 }
 
-// apply takes over what a committed batch has changed.
-func (c *records) apply(tenant string, b *Batch) {
+// applyBatch takes over what a committed batch has changed.
+func (c *records) applyBatch(tenant string, b *Batch) {
 	if c == nil {
 		return
 	}
@@ -176,10 +180,10 @@ func (c *records) apply(tenant string, b *Batch) {
 	if inOrder {
 		c.applied[tenant] = b.UpTo
 	}
-	c.begin()
+	c.beginChange()
 	for _, id := range b.IDs() {
 		c.changed[recordKey{tenant, id}] = c.state
-		c.ready.drop(tenant, id)
+		c.ready.dropLentRecord(tenant, id)
 		u, ok := b.used[id]
 		if !ok || !inOrder {
 			c.kept.Delete(tenant, id)
@@ -191,8 +195,8 @@ func (c *records) apply(tenant string, b *Batch) {
 	}
 }
 
-// begin numbers a change.
-func (c *records) begin() {
+// beginChange numbers a change.
+func (c *records) beginChange() {
 	if len(c.changed) > recentChanges {
 		clear(c.changed)
 		c.known = c.state + 1
@@ -200,29 +204,29 @@ func (c *records) begin() {
 	c.state++
 }
 
-// drop forgets records whose ids are given, all of the tenant's for nil.
-func (c *records) drop(tenant string, ids []string) {
+// dropRecords forgets records whose ids are given, all of the tenant's for nil.
+func (c *records) dropRecords(tenant string, ids []string) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.begin()
+	c.beginChange()
 	if ids == nil {
 		c.known = c.state
 		delete(c.applied, tenant)
 		c.kept.Clear(tenant)
-		c.ready.clear(tenant)
+		c.ready.clearTenant(tenant)
 		return
 	}
 	for _, id := range ids {
 		c.changed[recordKey{tenant, id}] = c.state
-		c.forget(tenant, id)
+		c.forgetRecord(tenant, id)
 	}
 }
 
-// forget drops a record in either form.
-func (c *records) forget(tenant, id string) {
+// forgetRecord drops a record in either form.
+func (c *records) forgetRecord(tenant, id string) {
 	c.kept.Delete(tenant, id)
-	c.ready.drop(tenant, id)
+	c.ready.dropLentRecord(tenant, id)
 }

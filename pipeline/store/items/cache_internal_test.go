@@ -26,9 +26,9 @@ func TestKeptAsRead(t *testing.T) {
 	full.Facets = full.MemoryItem.Facets()
 	for _, want := range []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a"}}, full} {
 		c := newRecords(cachedBytes)
-		c.put("acme", 0, []schemas.Record{want})
+		c.keepRecords("acme", 0, []schemas.Record{want})
 		out := make([]*Lent, 1)
-		if missing, _ := c.get("acme", []string{"a"}, out); len(missing) != 0 {
+		if missing, _ := c.findKeptRecords("acme", []string{"a"}, out); len(missing) != 0 {
 			t.Fatal("it is not kept")
 		}
 		if diff := cmp.Diff(want, *out[0].Record, cmp.AllowUnexported(schemas.Content{})); diff != "" {
@@ -49,9 +49,9 @@ func TestKeptWithinBounds(t *testing.T) {
 			content := schemas.TextContent(strings.Repeat("x", (round*37+i*61)%(cachedRecord+100)))
 			read[i] = schemas.Record{MemoryItem: schemas.MemoryItem{ID: id, Content: content}}
 		}
-		_, state := c.get("acme", nil, nil)
-		c.put("acme", state, read)
-		c.drop("acme", []string{read[round].ID, read[round+7].ID})
+		_, state := c.findKeptRecords("acme", nil, nil)
+		c.keepRecords("acme", state, read)
+		c.dropRecords("acme", []string{read[round].ID, read[round+7].ID})
 		if n := c.kept.Bytes(); n > most {
 			t.Fatalf("after round %d: %d bytes are kept, at most %d", round, n, most)
 		}
@@ -59,7 +59,7 @@ func TestKeptWithinBounds(t *testing.T) {
 	if n := c.kept.Len(); n < most/cachedRecord/2 {
 		t.Errorf("%d records are kept", n)
 	}
-	if c.drop("acme", nil); c.kept.Len() != 0 {
+	if c.dropRecords("acme", nil); c.kept.Len() != 0 {
 		t.Errorf("%d are kept when nothing is", c.kept.Len())
 	}
 }
@@ -68,10 +68,10 @@ func TestKeptWithinBounds(t *testing.T) {
 func TestDamagedInMemory(t *testing.T) {
 	t.Parallel()
 	c := newRecords(cachedBytes)
-	c.put("acme", 0, []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a"}}, {MemoryItem: schemas.MemoryItem{ID: "b"}}})
+	c.keepRecords("acme", 0, []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a"}}, {MemoryItem: schemas.MemoryItem{ID: "b"}}})
 	c.kept.Get("acme", "a")[keptHead] = 99
 	out := make([]*Lent, 2)
-	missing, _ := c.get("acme", []string{"a", "b"}, out)
+	missing, _ := c.findKeptRecords("acme", []string{"a", "b"}, out)
 	if len(missing) != 1 || missing[0] != "a" || out[0] != nil || out[1] == nil {
 		t.Errorf("missing are %v", missing)
 	}
@@ -88,7 +88,7 @@ func TestLongRecordsAreNotKept(t *testing.T) {
 	} {
 		r.ID = "m"
 		c := newRecords(cachedBytes)
-		c.put("acme", 0, []schemas.Record{{MemoryItem: r}})
+		c.keepRecords("acme", 0, []schemas.Record{{MemoryItem: r}})
 		if c.kept.Len() != 0 {
 			t.Errorf("%s: %d records are kept", name, c.kept.Len())
 		}
@@ -102,28 +102,28 @@ func TestCountedRecordsAreKept(t *testing.T) {
 	c := newRecords(4 << 20)
 	list := []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a"}, Tokens: 3}, {MemoryItem: schemas.MemoryItem{ID: "b"}, Tokens: 4}}
 	kept := func(ids ...string) (n int) {
-		missing, _ := c.get("acme", ids, make([]*Lent, len(ids)))
+		missing, _ := c.findKeptRecords("acme", ids, make([]*Lent, len(ids)))
 		return len(ids) - len(missing)
 	}
-	state := c.now()
-	c.drop("acme", []string{"a"})
-	c.counted("acme", state, list)
+	state := c.readState()
+	c.dropRecords("acme", []string{"a"})
+	c.keepCountedRecords("acme", state, list)
 	if kept("a") != 0 || kept("b") != 1 {
 		t.Errorf("changed meanwhile and kept: %d, unchanged: %d", kept("a"), kept("b"))
 	}
-	c.put("acme", state, list) // read before it was counted
+	c.keepRecords("acme", state, list) // read before it was counted
 	if kept("a") != 0 {
 		t.Error("what was read before the count is kept")
 	}
 	large := schemas.TextContent(strings.Repeat("x", cachedRecord-200))
 	for i := 0; c.kept.Fits("acme", "a", []byte(large.Text())); i++ {
-		c.put("acme", c.now(), []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint(i), Content: large}}})
+		c.keepRecords("acme", c.readState(), []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint(i), Content: large}}})
 	}
 	before := c.kept.Len()
 	for i := range list {
 		list[i].Content = large
 	}
-	c.counted("acme", c.now(), list)
+	c.keepCountedRecords("acme", c.readState(), list)
 	if kept("a", "b") != 0 || c.kept.Len() != before-1 { // b, as it was
 		t.Error("what was counted took the place of what was asked for")
 	}

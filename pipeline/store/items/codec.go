@@ -10,12 +10,12 @@ import (
 // ErrCorrupt is returned for a stored row that cannot be what was written.
 var ErrCorrupt = errors.New("item store is damaged")
 
-func corrupt(what string) error { return fmt.Errorf("decode %s: %w", what, ErrCorrupt) }
+func newCorruptError(what string) error { return fmt.Errorf("decode %s: %w", what, ErrCorrupt) }
 
-// end reports whether everything was read and fitted.
-func end(c *columns.Cursor, what string) error {
+// checkFullyRead reports whether everything was read and fitted.
+func checkFullyRead(c *columns.Cursor, what string) error {
 	if !c.Done() {
-		return corrupt(what)
+		return newCorruptError(what)
 	}
 	return nil
 }

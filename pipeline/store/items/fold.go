@@ -105,14 +105,14 @@ type Row struct {
 // changes and marks rows; the driver writes those that are Changed and removes those
 // that are Erased.
 func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
-	b.fold(checkpoint, rows, func(id string, at time.Time) {
-		if r, ok := rows[id]; ok && r.there() {
-			r.access(at)
+	b.foldChanges(checkpoint, rows, func(id string, at time.Time) {
+		if r, ok := rows[id]; ok && r.hasStoredItem() {
+			r.noteAccess(at)
 		}
 	})
 	_, accessed := b.Parts()
 	for _, id := range accessed {
-		if r, ok := rows[id]; ok && r.there() {
+		if r, ok := rows[id]; ok && r.hasStoredItem() {
 			b.Stands(id, r.Metadata.AccessCount, r.Metadata.LastAccess)
 		}
 	}
@@ -124,9 +124,9 @@ func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
 // once it has committed.
 func (b *Batch) FoldApart(checkpoint int64, rows map[string]*Row, firsts map[string]int64) []Use {
 	uses := map[int64]*Use{}
-	b.fold(checkpoint, rows, func(id string, at time.Time) {
+	b.foldChanges(checkpoint, rows, func(id string, at time.Time) {
 		first := firsts[id]
-		if r, ok := rows[id]; ok && r.there() {
+		if r, ok := rows[id]; ok && r.hasStoredItem() {
 			first = r.Metadata.First
 		}
 		if first == 0 {
@@ -159,7 +159,7 @@ func (b *Batch) Stands(id string, count int64, last time.Time) {
 	b.used[id] = use{count, last}
 }
 
-func (b *Batch) fold(checkpoint int64, rows map[string]*Row, access func(id string, at time.Time)) {
+func (b *Batch) foldChanges(checkpoint int64, rows map[string]*Row, access func(id string, at time.Time)) {
 	row := func(id string) *Row {
 		r, ok := rows[id]
 		switch {
@@ -178,16 +178,17 @@ func (b *Batch) fold(checkpoint int64, rows map[string]*Row, access func(id stri
 		}
 		switch {
 		case c.Put != nil:
-			row(c.Put.ID).put(c.Position, c.Put)
+			row(c.Put.ID).storeRecord(c.Position, c.Put)
 		case c.Link != nil && c.Link.From != "" && len(c.Link.Links) > 0:
-			row(c.Link.From).link(c.Link.Links)
+			row(c.Link.From).addLinks(c.Link.Links)
 		case c.Superseded != nil:
-			if r, ok := rows[c.Superseded.Item]; ok && r.there() {
-				r.Metadata.SupersededBy, r.Changed = c.Superseded.By, true
+			if r, ok := rows[c.Superseded.Item]; ok && r.hasStoredItem() {
+				r.Metadata.SupersededBy = c.Superseded.By
+				r.Changed = true
 			}
 		}
 		for id, n := range c.Novelty {
-			if r, ok := rows[id]; ok && r.there() {
+			if r, ok := rows[id]; ok && r.hasStoredItem() {
 				r.Metadata.SetNovelty(n)
 				r.Changed = true
 			}
@@ -205,32 +206,37 @@ func (b *Batch) fold(checkpoint int64, rows map[string]*Row, access func(id stri
 	}
 }
 
-// there reports whether there is an item, and not only links that wait for one.
-func (r *Row) there() bool { return !r.Erased && r.Metadata.Position > 0 }
+// hasStoredItem reports whether there is an item, and not only links that wait for one.
+func (r *Row) hasStoredItem() bool { return !r.Erased && r.Metadata.Position > 0 }
 
-func (r *Row) put(position int64, rec *schemas.Record) {
+func (r *Row) storeRecord(position int64, rec *schemas.Record) {
 	if r.Metadata.Position >= position {
 		return
 	}
 	h := NewMetadata(rec)
-	h.Position, h.First = position, position
+	h.Position = position
+	h.First = position
 	if r.Metadata.Position > 0 {
 		h.First = r.Metadata.First
 	}
-	h.AccessCount, h.LastAccess = r.Metadata.AccessCount, r.Metadata.LastAccess
+	h.AccessCount = r.Metadata.AccessCount
+	h.LastAccess = r.Metadata.LastAccess
 	h.Added = r.Metadata.Added
-	r.Metadata, r.Put, r.Changed = h, rec, true
+	r.Metadata = h
+	r.Put = rec
+	r.Changed = true
 }
 
-func (r *Row) link(links []schemas.Link) {
+func (r *Row) addLinks(links []schemas.Link) {
 	for _, l := range links {
 		if !slices.Contains(r.Metadata.Added, l) {
-			r.Metadata.Added, r.Changed = append(slices.Clip(r.Metadata.Added), l), true
+			r.Metadata.Added = append(slices.Clip(r.Metadata.Added), l)
+			r.Changed = true
 		}
 	}
 }
 
-func (r *Row) access(at time.Time) {
+func (r *Row) noteAccess(at time.Time) {
 	r.Metadata.AccessCount++
 	if at.After(r.Metadata.LastAccess) {
 		r.Metadata.LastAccess = at

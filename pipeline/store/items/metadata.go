@@ -68,7 +68,7 @@ func (h *Metadata) Append(b []byte) []byte {
 func DecodeMetadata(b []byte) (Metadata, error) {
 	h, c := openMetadata(b)
 	c.Facets(&h.Facets, h.Session)
-	return h, end(c, "head")
+	return h, checkFullyRead(c, "head")
 }
 
 // DecodeWithoutFacets is DecodeMetadata without Facets: it returns their encoding instead, so
@@ -77,7 +77,7 @@ func DecodeWithoutFacets(b []byte) (Metadata, string, error) {
 	h, c := openMetadata(b)
 	facets, ok := c.Rest()
 	if !ok {
-		return Metadata{}, "", corrupt("head")
+		return Metadata{}, "", newCorruptError("head")
 	}
 	return h, facets, nil
 }
@@ -87,7 +87,7 @@ func DecodeFacets(code, session string) (schemas.Facets, error) {
 	var f schemas.Facets
 	c := columns.NewCursor(code)
 	c.Facets(&f, session)
-	return f, end(c, "facets")
+	return f, checkFullyRead(c, "facets")
 }
 
 func openMetadata(b []byte) (Metadata, *columns.Cursor) {
@@ -104,7 +104,8 @@ func openMetadata(b []byte) (Metadata, *columns.Cursor) {
 	h.Terms = int(c.Uvarint())
 	h.Created = c.Time()
 	h.Session, h.Speaker, h.Role = c.Str(), c.Str(), c.Str()
-	if h.novelty = c.Uvarint(); version == metadataOldNovelty {
+	h.novelty = c.Uvarint()
+	if version == metadataOldNovelty {
 		h.novelty = 0
 	}
 	return h, c

@@ -72,7 +72,7 @@ func (i *Items) SetNovelties(ctx context.Context, s scope.Scope, novelties map[s
 	if len(novelties) == 0 {
 		return nil
 	}
-	defer i.records.drop(s.Tenant(), slices.Collect(maps.Keys(novelties)))
+	defer i.records.dropRecords(s.Tenant(), slices.Collect(maps.Keys(novelties)))
 	return i.driver.SetNovelties(ctx, s.Tenant(), novelties)
 }
 
@@ -81,7 +81,8 @@ const noveltySteps = 1000
 
 // SetNovelty keeps a computed novelty of 0 to 1; one below 0 takes it away.
 func (h *Metadata) SetNovelty(n float64) {
-	if h.novelty = 0; n >= 0 {
+	h.novelty = 0
+	if n >= 0 {
 		h.novelty = 1 + uint64(min(n, 1)*noveltySteps+.5)
 	}
 }

@@ -31,7 +31,8 @@ const (
 
 // AppendPayload appends what a record holds beyond its id, tokens and head.
 func AppendPayload(b []byte, r *schemas.Record) []byte {
-	session, flags := r.SessionID(), uint64(0)
+	session := r.SessionID()
+	flags := uint64(0)
 	set := func(flag uint64, on bool) {
 		if on {
 			flags |= flag
@@ -100,7 +101,11 @@ func DecodeRecord(id string, tokens int, head, body []byte) (schemas.Record, err
 		Position: h.Position, First: h.First, Terms: h.Terms, Tokens: tokens,
 		AccessCount: h.AccessCount, LastAccess: h.LastAccess, SupersededBy: h.SupersededBy, Facets: h.Facets,
 	}
-	r.ID, r.CreatedAt, r.Seq, r.Speaker, r.Role = id, h.Created, h.Seq, h.Speaker, h.Role
+	r.ID = id
+	r.CreatedAt = h.Created
+	r.Seq = h.Seq
+	r.Speaker = h.Speaker
+	r.Role = h.Role
 	c := columns.NewCursor(string(body))
 	version := c.Byte()
 	if version < payloadWithoutAuthor || version > payloadVersion {
@@ -110,7 +115,8 @@ func DecodeRecord(id string, tokens int, head, body []byte) (schemas.Record, err
 	if version == payloadVersion {
 		r.Author = c.Str()
 	} else if most := schemas.DefaultTrust; r.Facets.Trust > most { // no one granted it
-		r.Trust, r.Facets.Trust = &most, most
+		r.Trust = &most
+		r.Facets.Trust = most
 	}
 	if n, ok := h.Novelty(); ok && r.Novelty == nil {
 		r.Novelty = &n
@@ -120,7 +126,7 @@ func DecodeRecord(id string, tokens int, head, body []byte) (schemas.Record, err
 			r.Links = append(r.Links, l)
 		}
 	}
-	return r, end(c, "body")
+	return r, checkFullyRead(c, "body")
 }
 
 func readBody(c *columns.Cursor, r *schemas.Record, session string) {

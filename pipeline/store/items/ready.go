@@ -35,34 +35,36 @@ func newReady(bytes int) *ready {
 	return &ready{most: bytes / 2, young: generation{}, old: generation{}}
 }
 
-// get sets in out the records that are there, by the index of their ids.
-func (c *ready) get(tenant string, ids []string, out []*Lent) {
+// findLentRecords sets in out the records that are there, by the index of their ids.
+func (c *ready) findLentRecords(tenant string, ids []string, out []*Lent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	young, old := c.young[tenant], c.old[tenant]
+	young := c.young[tenant]
+	old := c.old[tenant]
 	for i, id := range ids {
 		if kept, ok := young[id]; ok {
 			out[i] = kept.record
 		} else if kept, ok := old[id]; ok {
 			out[i] = kept.record
 			delete(old, id)
-			c.add(tenant, kept)
-			young, old = c.young[tenant], c.old[tenant]
+			c.addToYoung(tenant, kept)
+			young = c.young[tenant]
+			old = c.old[tenant]
 		}
 	}
 }
 
-// put keeps records, which take so many bytes encoded.
-func (c *ready) put(tenant string, read []*Lent, encoded []int) {
+// keepLentRecords keeps records, which take so many bytes encoded.
+func (c *ready) keepLentRecords(tenant string, read []*Lent, encoded []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, r := range read {
-		c.delete(tenant, r.ID)
-		c.add(tenant, sized{r, readyHead + encoded[i]})
+		c.removeFromGenerations(tenant, r.ID)
+		c.addToYoung(tenant, sized{r, readyHead + encoded[i]})
 	}
 }
 
-func (c *ready) add(tenant string, s sized) {
+func (c *ready) addToYoung(tenant string, s sized) {
 	if c.bytes+s.bytes > c.most {
 		c.young, c.old, c.bytes = generation{}, c.young, 0
 	}
@@ -78,14 +80,14 @@ func (c *ready) add(tenant string, s sized) {
 	c.bytes += s.bytes
 }
 
-// drop forgets a record.
-func (c *ready) drop(tenant, id string) {
+// dropLentRecord forgets a record.
+func (c *ready) dropLentRecord(tenant, id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.delete(tenant, id)
+	c.removeFromGenerations(tenant, id)
 }
 
-func (c *ready) delete(tenant, id string) {
+func (c *ready) removeFromGenerations(tenant, id string) {
 	if kept, ok := c.young[tenant][id]; ok {
 		c.bytes -= kept.bytes
 		delete(c.young[tenant], id)
@@ -93,8 +95,8 @@ func (c *ready) delete(tenant, id string) {
 	delete(c.old[tenant], id)
 }
 
-// clear forgets all records of a tenant.
-func (c *ready) clear(tenant string) {
+// clearTenant forgets all records of a tenant.
+func (c *ready) clearTenant(tenant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, kept := range c.young[tenant] {

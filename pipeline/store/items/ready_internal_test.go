@@ -32,15 +32,15 @@ func TestReadyWithinBounds(t *testing.T) {
 		key := recordKey{tenant, id}
 		switch rng.IntN(8) {
 		case 0:
-			c.drop(tenant, id)
+			c.dropLentRecord(tenant, id)
 			delete(put, key)
 		case 1, 2:
 			r := Lend(&schemas.Record{MemoryItem: schemas.MemoryItem{ID: id}})
 			put[key] = r
-			c.put(tenant, []*Lent{r}, []int{rng.IntN(readyHead)})
+			c.keepLentRecords(tenant, []*Lent{r}, []int{rng.IntN(readyHead)})
 		default:
 			out := make([]*Lent, 1)
-			if c.get(tenant, []string{id}, out); out[0] != nil {
+			if c.findLentRecords(tenant, []string{id}, out); out[0] != nil {
 				hits++
 				if out[0] != put[key] {
 					t.Fatalf("step %d: %v is not what was put", step, key)
@@ -51,7 +51,7 @@ func TestReadyWithinBounds(t *testing.T) {
 			t.Fatalf("step %d: %d bytes of %d", step, n, most)
 		}
 		if step == 10_000 {
-			c.clear("t1")
+			c.clearTenant("t1")
 			for key := range put {
 				if key.tenant == "t1" {
 					delete(put, key)
@@ -63,7 +63,7 @@ func TestReadyWithinBounds(t *testing.T) {
 		t.Errorf("%d records were found", hits)
 	}
 	for _, tenant := range []string{"t0", "t1", "t2"} {
-		c.clear(tenant)
+		c.clearTenant(tenant)
 	}
 	if n, _ := c.held(); n != 0 || c.bytes != 0 {
 		t.Errorf("%d records and %d bytes are left of nothing", n, c.bytes)
@@ -75,13 +75,13 @@ func TestReadyKeepsWhatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	c := newReady(100 * readyHead)
 	add := func(id string) {
-		c.put("acme", []*Lent{Lend(&schemas.Record{MemoryItem: schemas.MemoryItem{ID: id}})}, []int{0})
+		c.keepLentRecords("acme", []*Lent{Lend(&schemas.Record{MemoryItem: schemas.MemoryItem{ID: id}})}, []int{0})
 	}
 	add("a")
 	for i := range 1000 {
 		add(fmt.Sprint(i))
 		out := make([]*Lent, 1)
-		if c.get("acme", []string{"a"}, out); out[0] == nil {
+		if c.findLentRecords("acme", []string{"a"}, out); out[0] == nil {
 			t.Fatalf("it is gone after %d others", i)
 		}
 	}

@@ -53,10 +53,10 @@ func (i *Items) Apply(ctx context.Context, s scope.Scope, changes []Change, upTo
 		return fmt.Errorf("apply to items: %w", err)
 	}
 	if err := i.driver.Apply(ctx, s.Tenant(), b); err != nil {
-		i.records.drop(s.Tenant(), b.IDs()) // it may have been committed
+		i.records.dropRecords(s.Tenant(), b.IDs()) // it may have been committed
 		return fmt.Errorf("apply to items up to %d: %w", b.UpTo, err)
 	}
-	i.records.apply(s.Tenant(), b)
+	i.records.applyBatch(s.Tenant(), b)
 	return nil
 }
 
@@ -94,13 +94,13 @@ func (i *Items) Refs(ctx context.Context, s scope.Scope, ids []string) ([]*Lent,
 	if len(ids) == 0 {
 		return found, nil
 	}
-	missing, state := i.records.get(s.Tenant(), ids, found)
+	missing, state := i.records.findKeptRecords(s.Tenant(), ids, found)
 	if len(missing) > 0 {
 		read, err := i.driver.Get(ctx, s.Tenant(), missing)
 		if err != nil {
 			return nil, err
 		}
-		i.records.put(s.Tenant(), state, read)
+		i.records.keepRecords(s.Tenant(), state, read)
 		at := make(map[string]*Lent, len(read))
 		for j := range read {
 			at[read[j].ID] = Lend(&read[j])
@@ -152,10 +152,12 @@ func (i *Items) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 	if err := s.Check(); err != nil {
 		return [32]byte{}, fmt.Errorf("digest items: %w", err)
 	}
-	sum, buf := sha256.New(), []byte(nil)
+	sum := sha256.New()
+	buf := []byte(nil)
 	err := i.driver.Scan(ctx, s.Tenant(), ByID, func(r *schemas.Record) bool {
 		h := NewMetadata(r)
-		h.SupersededBy, h.AccessCount = r.SupersededBy, r.AccessCount
+		h.SupersededBy = r.SupersededBy
+		h.AccessCount = r.AccessCount
 		buf = append(append(buf[:0], r.ID...), 0)
 		buf = AppendPayload(h.Append(buf), r)
 		var size [8]byte
@@ -175,7 +177,7 @@ func (i *Items) Reset(ctx context.Context, s scope.Scope) error {
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("reset items: %w", err)
 	}
-	defer i.records.drop(s.Tenant(), nil)
+	defer i.records.dropRecords(s.Tenant(), nil)
 	return i.driver.Reset(ctx, s.Tenant())
 }
 
@@ -199,7 +201,7 @@ func (i *Items) Uncounted(ctx context.Context, s scope.Scope, limit int) ([]sche
 // them with it. A count below 1 is ignored. As long as there is room, the records are kept
 // in memory: what was just written is likely to be asked for.
 func (i *Items) CountTokens(ctx context.Context, s scope.Scope, limit int, count func(*schemas.Record) int) ([]schemas.Record, error) {
-	state := i.records.now()
+	state := i.records.readState()
 	found, err := i.Uncounted(ctx, s, limit)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -210,9 +212,9 @@ func (i *Items) CountTokens(ctx context.Context, s scope.Scope, limit int, count
 		counts[found[j].ID] = found[j].Tokens
 	}
 	if err := i.driver.SetTokens(ctx, s.Tenant(), counts); err != nil {
-		i.records.drop(s.Tenant(), slices.Collect(maps.Keys(counts))) // it may have been committed
+		i.records.dropRecords(s.Tenant(), slices.Collect(maps.Keys(counts))) // it may have been committed
 		return nil, err
 	}
-	i.records.counted(s.Tenant(), state, found)
+	i.records.keepCountedRecords(s.Tenant(), state, found)
 	return found, nil
 }

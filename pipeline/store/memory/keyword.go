@@ -59,7 +59,7 @@ type KeywordConfig struct {
 	OnError func(tenant string, err error)
 }
 
-func (c *KeywordConfig) defaults() {
+func (c *KeywordConfig) fillKeywordDefaults() {
 	c.SnapshotEvery = cmp.Or(c.SnapshotEvery, 100_000)
 	c.K1 = cmp.Or(c.K1, 1.2)
 	c.B = cmp.Or(c.B, .75)
@@ -103,7 +103,7 @@ func OpenKeyword(cfg KeywordConfig) (*Keyword, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
-	cfg.defaults()
+	cfg.fillKeywordDefaults()
 	shared, err := openShared(sharedConfig[*keywordState, keyword.Change]{
 		Name: "keyword", Named: true, Dir: cfg.Dir, Ext: ".kw", Kind: fmt.Sprint("keyword ", keyword.Version), MemoryBytes: cfg.MemoryBytes, SnapshotEvery: cfg.SnapshotEvery,
 		New: newKeywordState, Position: func(c *keyword.Change) int64 { return c.Position },
@@ -141,10 +141,10 @@ func (x *Keyword) SearchEach(ctx context.Context, s scope.Scope, q keyword.Query
 		return nil, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, keyword.MaxLimit)
 	}
 	results := make([]keyword.Result, 0, len(filters))
-	err := x.view(ctx, s, func(st *keywordState, sc *scratch) error {
+	err := x.viewTenant(ctx, s, func(st *keywordState, sc *scratch) error {
 		for some := range slices.Chunk(filters, columns.MaxFilters) {
-			p := st.prepare(&x.cfg, &q, some, sc)
-			found, err := st.search(ctx, &p, len(some), q.Limit, sc)
+			p := st.preparePlan(&x.cfg, &q, some, sc)
+			found, err := st.searchBlocks(ctx, &p, len(some), q.Limit, sc)
 			if err != nil {
 				return err
 			}
@@ -160,34 +160,34 @@ func (x *Keyword) SearchEach(ctx context.Context, s scope.Scope, q keyword.Query
 
 // Score returns the query's score of each id. See keyword.Index.
 func (x *Keyword) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids []string) (scores []float64, err error) {
-	err = x.view(ctx, s, func(st *keywordState, sc *scratch) error {
-		p := st.prepare(&x.cfg, &q, []schemas.Filter{q.Filter}, sc)
-		scores = st.score(&p, ids, sc)
+	err = x.viewTenant(ctx, s, func(st *keywordState, sc *scratch) error {
+		p := st.preparePlan(&x.cfg, &q, []schemas.Filter{q.Filter}, sc)
+		scores = st.scoreDocuments(&p, ids, sc)
 		return nil
 	})
-	return scores, failed("score keywords", err)
+	return scores, wrapError("score keywords", err)
 }
 
 // ScoreTexts returns the score of documents of these texts. See keyword.Index.
 func (x *Keyword) ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query, texts []string) (scores []float64, err error) {
-	err = x.view(ctx, s, func(st *keywordState, sc *scratch) error {
-		p := st.prepare(&x.cfg, &q, []schemas.Filter{q.Filter}, sc)
+	err = x.viewTenant(ctx, s, func(st *keywordState, sc *scratch) error {
+		p := st.preparePlan(&x.cfg, &q, []schemas.Filter{q.Filter}, sc)
 		scores = make([]float64, len(texts))
 		if p.docs == 0 {
 			return nil // there is no population
 		}
-		unseen := st.unseen(&p, &q, sc)
+		unseen := st.findUnseenTerms(&p, &q, sc)
 		for i, text := range texts {
 			scores[i] = st.scoreText(&p, unseen, text, sc)
 		}
 		return nil
 	})
-	return scores, failed("score texts", err)
+	return scores, wrapError("score texts", err)
 }
 
-// view calls fn with the tenant's state, which stays as it is meanwhile.
-func (x *Keyword) view(ctx context.Context, s scope.Scope, fn func(*keywordState, *scratch) error) error {
-	t, err := x.acquire(ctx, s)
+// viewTenant calls fn with the tenant's state, which stays as it is meanwhile.
+func (x *Keyword) viewTenant(ctx context.Context, s scope.Scope, fn func(*keywordState, *scratch) error) error {
+	t, err := x.acquireTenant(ctx, s)
 	if err != nil {
 		return err
 	}

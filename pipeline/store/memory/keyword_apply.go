@@ -40,10 +40,10 @@ func (s *keywordState) Prepare(changes []keyword.Change) func() error {
 		for i := range changes {
 			c := &changes[i]
 			for _, id := range c.Remove {
-				s.remove(id)
+				s.removeDocument(id)
 			}
 			if d := c.Put; d != nil {
-				if err := s.put(d.ID, d.Position, d.Facets, &s.analyzers[i]); err != nil {
+				if err := s.putDocument(d.ID, d.Position, d.Facets, &s.analyzers[i]); err != nil {
 					return err
 				}
 			}

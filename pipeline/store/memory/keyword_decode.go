@@ -23,7 +23,7 @@ func decodeState(raw []byte, tenant string) (*keywordState, error) {
 	s := newKeywordState()
 	s.Checkpoint = int64(c.Uvarint())
 	for n := range c.Count() {
-		if at, ok := s.terms.intern([]byte(c.Str())); !ok || int(at) != n {
+		if at, ok := s.terms.internTerm([]byte(c.Str())); !ok || int(at) != n {
 			return nil, ErrDamaged
 		}
 	}
@@ -34,14 +34,18 @@ func decodeState(raw []byte, tenant string) (*keywordState, error) {
 	s.Facets = dict
 	n := c.Count()
 	s.IDs = columns.NewIDs(n)
-	s.presize(n)
+	s.reserveDocuments(n)
 	var counts []count
 	for range n {
-		id, position, prof, length := c.Str(), c.Varint(), c.Uvarint(), c.Uvarint()
-		if counts = readCounts(c, counts[:0], s.terms.len(), length); !c.OK() || prof >= uint64(dict.Len()) {
+		id := c.Str()
+		position := c.Varint()
+		prof := c.Uvarint()
+		length := c.Uvarint()
+		counts = readCounts(c, counts[:0], s.terms.countTerms(), length)
+		if !c.OK() || prof >= uint64(dict.Len()) {
 			return nil, ErrDamaged
 		}
-		if err := s.add(id, position, uint32(prof), uint32(length), counts); err != nil {
+		if err := s.addDocument(id, position, uint32(prof), uint32(length), counts); err != nil {
 			return nil, ErrDamaged
 		}
 	}
@@ -51,8 +55,8 @@ func decodeState(raw []byte, tenant string) (*keywordState, error) {
 	return s, nil
 }
 
-// presize makes room for n documents.
-func (s *keywordState) presize(n int) {
+// reserveDocuments makes room for n documents.
+func (s *keywordState) reserveDocuments(n int) {
 	s.refs = make([]uint64, 0, n)
 	s.positions = make([]int64, 0, n)
 	s.profiles = make([]uint32, 0, n)
@@ -61,7 +65,8 @@ func (s *keywordState) presize(n int) {
 
 // readCounts reads a document's terms, which add up to length.
 func readCounts(c *columns.Cursor, dst []count, terms int, length uint64) []count {
-	term, sum := uint64(0), uint64(0)
+	term := uint64(0)
+	sum := uint64(0)
 	for i := range c.Count() {
 		step := c.Uvarint()
 		if i > 0 && step < 2 {

@@ -16,10 +16,10 @@ type dict struct {
 
 func newDict() dict { return dict{seed: maphash.MakeSeed()} }
 
-func (d *dict) len() int { return len(d.ends) }
+func (d *dict) countTerms() int { return len(d.ends) }
 
-// term returns the bytes of term n. They MUST NOT be changed.
-func (d *dict) term(n uint32) []byte {
+// readTerm returns the bytes of term n. They MUST NOT be changed.
+func (d *dict) readTerm(n uint32) []byte {
 	start := uint32(0)
 	if n > 0 {
 		start = d.ends[n-1]
@@ -27,37 +27,37 @@ func (d *dict) term(n uint32) []byte {
 	return d.arena[start:d.ends[n]:d.ends[n]]
 }
 
-// find returns the number of term, and false when it is not there.
-func (d *dict) find(term []byte) (uint32, bool) {
+// findTerm returns the number of term, and false when it is not there.
+func (d *dict) findTerm(term []byte) (uint32, bool) {
 	if len(d.slots) == 0 {
 		return 0, false
 	}
-	n, _, ok := d.probe(maphash.Bytes(d.seed, term), term)
+	n, _, ok := d.probeSlots(maphash.Bytes(d.seed, term), term)
 	return n, ok
 }
 
-// probe returns the number of term or the free slot where it belongs.
-func (d *dict) probe(h uint64, term []byte) (n uint32, slot uint64, ok bool) {
+// probeSlots returns the number of term or the free slot where it belongs.
+func (d *dict) probeSlots(h uint64, term []byte) (n uint32, slot uint64, ok bool) {
 	mask := uint64(len(d.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		s := d.slots[i]
 		if s == 0 {
 			return 0, i, false
 		}
-		if s>>32 == h>>32 && string(d.term(uint32(s)-1)) == string(term) {
+		if s>>32 == h>>32 && string(d.readTerm(uint32(s)-1)) == string(term) {
 			return uint32(s) - 1, i, true
 		}
 	}
 }
 
-// intern returns the number of term, giving it the next one when it is new. It reports
+// internTerm returns the number of term, giving it the next one when it is new. It reports
 // false when the arena is full (4 GiB).
-func (d *dict) intern(term []byte) (uint32, bool) {
+func (d *dict) internTerm(term []byte) (uint32, bool) {
 	if (len(d.ends)+1)*4 > len(d.slots)*3 {
-		d.rehash()
+		d.rehashTerms()
 	}
 	h := maphash.Bytes(d.seed, term)
-	n, slot, ok := d.probe(h, term)
+	n, slot, ok := d.probeSlots(h, term)
 	if ok {
 		return n, true
 	}
@@ -71,7 +71,7 @@ func (d *dict) intern(term []byte) (uint32, bool) {
 	return n, true
 }
 
-func (d *dict) rehash() {
+func (d *dict) rehashTerms() {
 	old := d.slots
 	d.slots = make([]uint64, max(64, 2*len(old)))
 	mask := uint64(len(d.slots) - 1)
@@ -79,7 +79,7 @@ func (d *dict) rehash() {
 		if s == 0 {
 			continue
 		}
-		h := maphash.Bytes(d.seed, d.term(uint32(s)-1))
+		h := maphash.Bytes(d.seed, d.readTerm(uint32(s)-1))
 		i := h & mask
 		for d.slots[i] != 0 {
 			i = (i + 1) & mask
@@ -88,4 +88,4 @@ func (d *dict) rehash() {
 	}
 }
 
-func (d *dict) bytes() int { return cap(d.arena) + 4*cap(d.ends) + 8*cap(d.slots) }
+func (d *dict) countTermBytes() int { return cap(d.arena) + 4*cap(d.ends) + 8*cap(d.slots) }

@@ -16,7 +16,7 @@ import (
 // term, each with its frequency; strings carry their length, numbers are uvarints.
 func (s *keywordState) Digest(ctx context.Context) ([32]byte, error) {
 	codes := s.facetsCodes()
-	rank, order := s.ranks()
+	rank, order := s.rankTerms()
 	sums := make([][32]byte, 0, s.Docs)
 	var buf []byte
 	var counts []count
@@ -32,7 +32,7 @@ func (s *keywordState) Digest(ctx context.Context) ([32]byte, error) {
 		buf = binary.BigEndian.AppendUint64(buf, uint64(s.positions[doc]))
 		buf = append(buf, codes[prof]...)
 		buf = binary.AppendUvarint(buf, uint64(s.lens[doc]))
-		counts = s.forward.get(counts[:0], s.refs[doc])
+		counts = s.forward.appendStoredCounts(counts[:0], s.refs[doc])
 		keys = keys[:0]
 		for _, c := range counts {
 			keys = append(keys, uint64(rank[c.term])<<32|uint64(c.tf))
@@ -40,7 +40,7 @@ func (s *keywordState) Digest(ctx context.Context) ([32]byte, error) {
 		slices.Sort(keys)
 		buf = binary.AppendUvarint(buf, uint64(len(keys)))
 		for _, k := range keys {
-			buf = columns.AppendString(buf, string(s.terms.term(order[k>>32])))
+			buf = columns.AppendString(buf, string(s.terms.readTerm(order[k>>32])))
 			buf = binary.AppendUvarint(buf, k&keywordGone)
 		}
 		sums = append(sums, sha256.Sum256(buf))
@@ -69,14 +69,14 @@ func (s *keywordState) facetsCodes() [][]byte {
 	return out
 }
 
-// ranks returns every term's place in the order of their bytes, and that order.
-func (s *keywordState) ranks() (rank, order []uint32) {
-	order = make([]uint32, s.terms.len())
+// rankTerms returns every term's place in the order of their bytes, and that order.
+func (s *keywordState) rankTerms() (rank, order []uint32) {
+	order = make([]uint32, s.terms.countTerms())
 	for i := range order {
 		order[i] = uint32(i)
 	}
 	slices.SortFunc(order, func(a, b uint32) int {
-		return slices.Compare(s.terms.term(a), s.terms.term(b))
+		return slices.Compare(s.terms.readTerm(a), s.terms.readTerm(b))
 	})
 	rank = make([]uint32, len(order))
 	for at, t := range order {

@@ -18,8 +18,8 @@ const (
 	lastPage  = 1 << 20
 )
 
-// put stores the counts, sorted by term, and returns where.
-func (f *forward) put(counts []count) uint64 {
+// storeCounts stores the counts, sorted by term, and returns where.
+func (f *forward) storeCounts(counts []count) uint64 {
 	need := uvarintLen(uint64(len(counts)))
 	last := uint32(0)
 	for _, c := range counts {
@@ -57,28 +57,28 @@ func appendCounts(b []byte, counts []count) []byte {
 	return b
 }
 
-// at returns the bytes of the counts stored at ref, and what follows them.
-func (f *forward) at(ref uint64) []byte { return f.pages[ref>>32][uint32(ref):] }
+// findCountBytes returns the bytes of the counts stored at ref, and what follows them.
+func (f *forward) findCountBytes(ref uint64) []byte { return f.pages[ref>>32][uint32(ref):] }
 
-// get appends the counts stored at ref to dst.
-func (f *forward) get(dst []count, ref uint64) []count {
-	page := f.at(ref)
-	n, i := uvarint64(page, 0)
+// appendStoredCounts appends the counts stored at ref to dst.
+func (f *forward) appendStoredCounts(dst []count, ref uint64) []count {
+	page := f.findCountBytes(ref)
+	n, i := decodeUvarint(page, 0)
 	term := uint32(0)
 	for range n {
-		step, next := uvarint64(page, i)
+		step, next := decodeUvarint(page, i)
 		i = next
 		term += uint32(step >> 1)
 		tf := uint64(1)
 		if step&1 == 1 {
-			tf, i = uvarint64(page, i)
+			tf, i = decodeUvarint(page, i)
 		}
 		dst = append(dst, count{term, uint32(tf)})
 	}
 	return dst
 }
 
-func uvarint64(b []byte, i int) (v uint64, next int) {
+func decodeUvarint(b []byte, i int) (v uint64, next int) {
 	if c := b[i]; c < 0x80 {
 		return uint64(c), i + 1
 	}

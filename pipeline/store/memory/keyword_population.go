@@ -17,8 +17,8 @@ type population struct {
 	without  []uint32 // sorted
 }
 
-// population returns the documents that pass a filter, but for some.
-func (s *keywordState) population(f schemas.Filter, without []uint32) population {
+// findPopulation returns the documents that pass a filter, but for some.
+func (s *keywordState) findPopulation(f schemas.Filter, without []uint32) population {
 	p := population{masks: s.Facets.Masks([]schemas.Filter{f}), without: without}
 	for prof, n := range s.Live {
 		if p.masks[prof] != 0 {
@@ -30,7 +30,7 @@ func (s *keywordState) population(f schemas.Filter, without []uint32) population
 		p.masks = nil
 	}
 	for _, doc := range without {
-		if p.has(s.profiles[doc]) {
+		if p.hasProfile(s.profiles[doc]) {
 			p.docs--
 			p.totalLen -= int64(s.lens[doc])
 		}
@@ -38,57 +38,57 @@ func (s *keywordState) population(f schemas.Filter, without []uint32) population
 	return p
 }
 
-// has reports whether documents of a profile are in the population.
-func (p *population) has(prof uint32) bool {
+// hasProfile reports whether documents of a profile are in the population.
+func (p *population) hasProfile(prof uint32) bool {
 	return prof != keywordGone && (p.masks == nil || p.masks[prof] != 0)
 }
 
-// idf is BM25's weight of a term that df documents have; one that none has counts as if one had it.
-func (p *population) idf(df uint32) float64 {
+// weighTerm is BM25's weight of a term that df documents have; one that none has counts as if one had it.
+func (p *population) weighTerm(df uint32) float64 {
 	n := max(float64(df), 1)
 	return math.Log(1 + (max(float64(p.docs), n)-n+.5)/(n+.5))
 }
 
-// average is the mean length of the documents.
-func (p *population) average() float64 {
+// computeMeanLength is the mean length of the documents.
+func (p *population) computeMeanLength() float64 {
 	if p.docs == 0 {
 		return keyword.TypicalLength
 	}
 	return max(float64(p.totalLen)/float64(p.docs), 1)
 }
 
-// frequency returns how many documents of the population have a term.
-func (s *keywordState) frequency(term uint32, p *population) uint32 {
+// countTermDocuments returns how many documents of the population have a term.
+func (s *keywordState) countTermDocuments(term uint32, p *population) uint32 {
 	df := s.postings[term].df
 	if df == 0 || p.masks == nil && len(p.without) == 0 {
 		return df
 	}
 	if p.masks == nil {
 		for _, doc := range p.without {
-			if s.holds(doc, term) {
+			if s.hasDocumentTerm(doc, term) {
 				df--
 			}
 		}
 		return df
 	}
 	df = 0
-	r := s.chunks.cursor(&s.postings[term])
+	r := s.chunks.newCursor(&s.postings[term])
 	doc := r.doc
-	for s.chunks.advance(&r) {
+	for s.chunks.advanceCursor(&r) {
 		b := r.entries
 		for i := 0; i < len(b) && b[i] != 0; {
 			v := uint32(b[i])
 			i++
 			if v >= 0x80 {
 				var rest uint32
-				rest, i = uvarint32(b, i)
+				rest, i = readUvarintRest(b, i)
 				v = v&0x7f | rest<<7
 			}
 			if v&1 == 1 {
-				_, i = uvarint32(b, i)
+				_, i = readUvarintRest(b, i)
 			}
 			doc += v >> 1
-			if p.has(s.profiles[doc]) && !passedOver(p.without, doc) {
+			if p.hasProfile(s.profiles[doc]) && !passedOver(p.without, doc) {
 				df++
 			}
 		}
@@ -96,13 +96,13 @@ func (s *keywordState) frequency(term uint32, p *population) uint32 {
 	return df
 }
 
-// holds reports whether a live document has a term.
-func (s *keywordState) holds(doc, term uint32) bool {
+// hasDocumentTerm reports whether a live document has a term.
+func (s *keywordState) hasDocumentTerm(doc, term uint32) bool {
 	if s.profiles[doc] == keywordGone {
 		return false
 	}
 	var buf [128]count
-	return slices.ContainsFunc(s.forward.get(buf[:0], s.refs[doc]), func(c count) bool { return c.term == term })
+	return slices.ContainsFunc(s.forward.appendStoredCounts(buf[:0], s.refs[doc]), func(c count) bool { return c.term == term })
 }
 
 // numbersOf returns the live documents with ids, sorted.
@@ -125,16 +125,16 @@ func passedOver(without []uint32, doc uint32) bool {
 	return found
 }
 
-// unseen returns the query's terms that no document of the population has, with their weights:
+// findUnseenTerms returns the query's terms that no document of the population has, with their weights:
 // those of a term that one document has, which is the text that is scored.
-func (s *keywordState) unseen(p *plan, q *keyword.Query, sc *scratch) map[string]float64 {
-	pop := s.population(q.Population, p.without)
+func (s *keywordState) findUnseenTerms(p *plan, q *keyword.Query, sc *scratch) map[string]float64 {
+	pop := s.findPopulation(q.Population, p.without)
 	weights := map[string]float64{}
 	sc.analyzer.Analyze(q.Text)
 	for i := range sc.analyzer.Len() {
 		term := sc.analyzer.Term(i)
-		if t, ok := s.terms.find(term); !ok || s.frequency(t, &pop) == 0 {
-			weights[string(term)] += pop.idf(1)
+		if t, ok := s.terms.findTerm(term); !ok || s.countTermDocuments(t, &pop) == 0 {
+			weights[string(term)] += pop.weighTerm(1)
 		}
 	}
 	return weights
@@ -144,10 +144,11 @@ func (s *keywordState) unseen(p *plan, q *keyword.Query, sc *scratch) map[string
 func (s *keywordState) scoreText(p *plan, unseen map[string]float64, text string, sc *scratch) float64 {
 	sc.analyzer.Analyze(text)
 	length := uint32(sc.analyzer.Len())
-	times, novel := map[uint32]uint32{}, map[string]uint32{}
+	times := map[uint32]uint32{}
+	novel := map[string]uint32{}
 	for i := range sc.analyzer.Len() {
 		term := sc.analyzer.Term(i)
-		if t, ok := s.terms.find(term); ok {
+		if t, ok := s.terms.findTerm(term); ok {
 			times[t]++
 		}
 		if unseen[string(term)] > 0 {
@@ -157,11 +158,11 @@ func (s *keywordState) scoreText(p *plan, unseen map[string]float64, text string
 	total := 0.0
 	for _, t := range p.terms {
 		if tf := times[t.term]; tf > 0 && t.df > 0 {
-			total += float64(t.weight * p.saturation(tf, length))
+			total += float64(t.weight * p.computeSaturation(tf, length))
 		}
 	}
 	for _, term := range slices.Sorted(maps.Keys(novel)) {
-		total += float64(unseen[term] * p.saturation(novel[term], length))
+		total += float64(unseen[term] * p.computeSaturation(novel[term], length))
 	}
 	return total
 }

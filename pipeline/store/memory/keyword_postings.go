@@ -34,7 +34,7 @@ type chunks struct {
 	free  int // bytes taken of the last page
 }
 
-func (c *chunks) alloc(size int) uint32 {
+func (c *chunks) allocateChunk(size int) uint32 {
 	if len(c.pages) == 0 || c.free+size > pageBytes {
 		c.pages = append(c.pages, make([]byte, pageBytes))
 		c.free = 0
@@ -47,19 +47,19 @@ func (c *chunks) alloc(size int) uint32 {
 	return uint32(ref)
 }
 
-// at returns the page's bytes from ref on.
-func (c *chunks) at(ref uint32) []byte {
+// findPageBytes returns the page's bytes from ref on.
+func (c *chunks) findPageBytes(ref uint32) []byte {
 	at := int(ref) * keywordUnit
 	return c.pages[at/pageBytes][at%pageBytes:]
 }
 
-func (c *chunks) bytes() int { return len(c.pages) * (pageBytes + 24) }
+func (c *chunks) countChunkBytes() int { return len(c.pages) * (pageBytes + 24) }
 
-// full reports whether another page may not be referenced.
-func (c *chunks) full() bool { return len(c.pages) >= (1<<32-1)/(pageBytes/keywordUnit) }
+// hasReachedLimit reports whether another page may not be referenced.
+func (c *chunks) hasReachedLimit() bool { return len(c.pages) >= (1<<32-1)/(pageBytes/keywordUnit) }
 
-// add appends document doc, which is above every one before, with tf.
-func (c *chunks) add(p *posting, doc, tf uint32) {
+// appendDocument appends document doc, which is above every one before, with tf.
+func (c *chunks) appendDocument(p *posting, doc, tf uint32) {
 	var buf [maxEntry]byte
 	delta := uint64(doc+1-p.last) << 1
 	var entry []byte
@@ -69,25 +69,27 @@ func (c *chunks) add(p *posting, doc, tf uint32) {
 		entry = binary.AppendUvarint(binary.AppendUvarint(buf[:0], delta|1), uint64(tf))
 	}
 	if int(p.used)+len(entry) > int(p.size) {
-		c.grow(p)
+		c.growPosting(p)
 	}
-	copy(c.at(p.tail)[p.used:], entry)
+	copy(c.findPageBytes(p.tail)[p.used:], entry)
 	p.used += uint16(len(entry))
 	p.last = doc + 1
 }
 
-func (c *chunks) grow(p *posting) {
+func (c *chunks) growPosting(p *posting) {
 	size := firstChunk
 	if p.size > 0 {
 		size = min(2*int(p.size), lastChunk)
 	}
-	ref := c.alloc(size)
+	ref := c.allocateChunk(size)
 	if p.tail == 0 {
 		p.head = ref
 	} else {
-		binary.LittleEndian.PutUint32(c.at(p.tail), ref)
+		binary.LittleEndian.PutUint32(c.findPageBytes(p.tail), ref)
 	}
-	p.tail, p.used, p.size = ref, 4, uint16(size)
+	p.tail = ref
+	p.used = 4
+	p.size = uint16(size)
 }
 
 // cursor reads a posting's entries in order. It is before entries[at].
@@ -99,25 +101,27 @@ type cursor struct {
 	size    int    // its bytes
 }
 
-func (c *chunks) cursor(p *posting) cursor {
+func (c *chunks) newCursor(p *posting) cursor {
 	return cursor{doc: ^uint32(0), next: p.head, size: firstChunk}
 }
 
-// advance goes to the next chunk and reports whether there is one.
-func (c *chunks) advance(r *cursor) bool {
+// advanceCursor goes to the next chunk and reports whether there is one.
+func (c *chunks) advanceCursor(r *cursor) bool {
 	if r.next == 0 {
-		r.entries, r.at = nil, 0
+		r.entries = nil
+		r.at = 0
 		return false
 	}
-	chunk := c.at(r.next)[:r.size]
-	r.entries, r.at = chunk[4:], 0
+	chunk := c.findPageBytes(r.next)[:r.size]
+	r.entries = chunk[4:]
+	r.at = 0
 	r.next = binary.LittleEndian.Uint32(chunk)
 	r.size = min(2*r.size, lastChunk)
 	return true
 }
 
-// uvarint32 reads a uvarint of several bytes whose first is not the last.
-func uvarint32(b []byte, i int) (v uint32, next int) {
+// readUvarintRest reads a uvarint of several bytes whose first is not the last.
+func readUvarintRest(b []byte, i int) (v uint32, next int) {
 	for shift := 0; i < len(b); shift += 7 {
 		c := b[i]
 		i++

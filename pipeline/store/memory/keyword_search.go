@@ -59,21 +59,21 @@ const (
 	tableLen = 256
 )
 
-// prepare looks the query's terms up and decides which of them count, under at most
+// preparePlan looks the query's terms up and decides which of them count, under at most
 // facets.MaxFilters filters.
-func (s *keywordState) prepare(cfg *KeywordConfig, q *keyword.Query, filters []schemas.Filter, sc *scratch) plan {
+func (s *keywordState) preparePlan(cfg *KeywordConfig, q *keyword.Query, filters []schemas.Filter, sc *scratch) plan {
 	p := plan{k1: cfg.K1, b: cfg.B, masks: s.Facets.Masks(filters), without: s.numbersOf(q.Exclude)}
 	counted := make([]schemas.Filter, len(filters))
 	for i, f := range filters {
 		counted[i] = f.And(q.Population)
 	}
 	p.counts = s.Facets.Masks(counted)
-	pop := s.population(q.Population, p.without)
-	p.docs, p.avg = pop.docs, pop.average()
+	pop := s.findPopulation(q.Population, p.without)
+	p.docs, p.avg = pop.docs, pop.computeMeanLength()
 	sc.analyzer.Analyze(q.Text)
 	clear(sc.seen)
 	for i := range sc.analyzer.Len() {
-		t, ok := s.terms.find(sc.analyzer.Term(i))
+		t, ok := s.terms.findTerm(sc.analyzer.Term(i))
 		if !ok {
 			continue
 		}
@@ -81,8 +81,8 @@ func (s *keywordState) prepare(cfg *KeywordConfig, q *keyword.Query, filters []s
 			p.terms[at].weight += p.terms[at].idf
 			continue
 		}
-		df := s.frequency(t, &pop)
-		idf := pop.idf(df)
+		df := s.countTermDocuments(t, &pop)
+		idf := pop.weighTerm(df)
 		sc.seen[t] = len(p.terms)
 		p.terms = append(p.terms, queryTerm{term: t, df: df, idf: idf, weight: idf})
 	}
@@ -112,17 +112,17 @@ func dropCommon(cfg *KeywordConfig, terms []queryTerm, docs int) []queryTerm {
 	return terms
 }
 
-// saturation is BM25's share of a term that occurs tf times in a document of length n.
-func (p *plan) saturation(tf, n uint32) float64 {
+// computeSaturation is BM25's share of a term that occurs tf times in a document of length n.
+func (p *plan) computeSaturation(tf, n uint32) float64 {
 	f := float64(tf)
 	norm := float64(p.k1 * float64(1-p.b+float64(p.b*float64(n)/p.avg)))
 	return float64(f*(p.k1+1)) / (f + norm)
 }
 
-// search scores every document that has a term of the plan, a block at a time, and keeps
+// searchBlocks scores every document that has a term of the plan, a block at a time, and keeps
 // the best and the moments of each of the plan's n filters.
-func (s *keywordState) search(ctx context.Context, p *plan, n, limit int, sc *scratch) ([]keyword.Result, error) {
-	passing := s.passing(p.counts)
+func (s *keywordState) searchBlocks(ctx context.Context, p *plan, n, limit int, sc *scratch) ([]keyword.Result, error) {
+	passing := s.findPassingCounts(p.counts)
 	for _, doc := range p.without {
 		for m := p.counts[s.profiles[doc]]; m != 0; m &= m - 1 {
 			passing[bits.TrailingZeros8(m)]--
@@ -139,13 +139,13 @@ func (s *keywordState) search(ctx context.Context, p *plan, n, limit int, sc *sc
 		sc.tableAvg = p.avg
 		for tf := range uint32(tableTF) {
 			for n := range uint32(tableLen) {
-				sc.table[tf*tableLen+n] = p.saturation(tf+1, n)
+				sc.table[tf*tableLen+n] = p.computeSaturation(tf+1, n)
 			}
 		}
 	}
 	sc.cursors = sc.cursors[:0]
 	for _, t := range p.terms {
-		sc.cursors = append(sc.cursors, s.chunks.cursor(&s.postings[t.term]))
+		sc.cursors = append(sc.cursors, s.chunks.newCursor(&s.postings[t.term]))
 	}
 	c := collector{profiles: s.profiles, masks: p.masks, counts: p.counts, without: p.without}
 	before := func(a, b uint32) bool { return s.IDs.Compare(a, b) < 0 }
@@ -158,39 +158,45 @@ func (s *keywordState) search(ctx context.Context, p *plan, n, limit int, sc *sc
 		}
 		sc.touched = sc.touched[:0]
 		for i, t := range p.terms {
-			s.accumulate(p, t.weight, &sc.cursors[i], uint32(base), sc)
+			s.accumulateTerm(p, t.weight, &sc.cursors[i], uint32(base), sc)
 		}
-		c.collect(uint32(base), sc)
+		c.collectBlock(uint32(base), sc)
 	}
 	results := make([]keyword.Result, n)
 	for i := range results {
-		results[i] = c.by[i].result(s, passing[i])
+		results[i] = c.by[i].makeKeywordResult(s, passing[i])
 		sc.heaps[i] = c.by[i].top.Items
 	}
 	return results, nil
 }
 
-// accumulate adds one term's share to the score of every document of the block at base
+// accumulateTerm adds one term's share to the score of every document of the block at base
 // that has it.
-func (s *keywordState) accumulate(p *plan, weight float64, r *cursor, base uint32, sc *scratch) {
-	lens, touched, doc := s.lens, sc.touched, r.doc
+func (s *keywordState) accumulateTerm(p *plan, weight float64, r *cursor, base uint32, sc *scratch) {
+	lens := s.lens
+	touched := sc.touched
+	doc := r.doc
 	for {
-		b, i := r.entries, r.at
+		b := r.entries
+		i := r.at
 		for i < len(b) && b[i] != 0 {
-			start, v := i, uint32(b[i])
+			start := i
+			v := uint32(b[i])
 			i++
 			if v >= 0x80 {
 				var rest uint32
-				rest, i = uvarint32(b, i)
+				rest, i = readUvarintRest(b, i)
 				v = v&0x7f | rest<<7
 			}
 			tf := uint32(1)
 			if v&1 == 1 {
-				tf, i = uvarint32(b, i)
+				tf, i = readUvarintRest(b, i)
 			}
 			at := doc + v>>1 - base
 			if at >= keywordBlock {
-				r.at, r.doc, sc.touched = start, doc, touched
+				r.at = start
+				r.doc = doc
+				sc.touched = touched
 				return
 			}
 			doc += v >> 1
@@ -198,7 +204,7 @@ func (s *keywordState) accumulate(p *plan, weight float64, r *cursor, base uint3
 			if n := lens[doc]; n < tableLen && tf <= tableTF {
 				share = sc.table[(tf-1)*tableLen+n]
 			} else {
-				share = p.saturation(tf, n)
+				share = p.computeSaturation(tf, n)
 			}
 			old := sc.scores[at]
 			if old == 0 {
@@ -206,8 +212,9 @@ func (s *keywordState) accumulate(p *plan, weight float64, r *cursor, base uint3
 			}
 			sc.scores[at] = old + float64(weight*share)
 		}
-		if !s.chunks.advance(r) {
-			r.doc, sc.touched = doc, touched
+		if !s.chunks.advanceCursor(r) {
+			r.doc = doc
+			sc.touched = touched
 			return
 		}
 	}
@@ -228,8 +235,8 @@ type gathered struct {
 	sum, squares float64
 }
 
-// collect takes the touched documents of the block at base and clears their scores.
-func (c *collector) collect(base uint32, sc *scratch) {
+// collectBlock takes the touched documents of the block at base and clears their scores.
+func (c *collector) collectBlock(base uint32, sc *scratch) {
 	for _, at := range sc.touched {
 		score := sc.scores[at]
 		sc.scores[at] = 0
@@ -251,8 +258,8 @@ func (c *collector) collect(base uint32, sc *scratch) {
 	}
 }
 
-// result turns what was gathered into hits, best first, and moments over n documents.
-func (g *gathered) result(s *keywordState, n int) keyword.Result {
+// makeKeywordResult turns what was gathered into hits, best first, and moments over n documents.
+func (g *gathered) makeKeywordResult(s *keywordState, n int) keyword.Result {
 	sortBest(g.top.Items, s.IDs)
 	res := keyword.Result{Hits: make([]keyword.Hit, len(g.top.Items)), N: n}
 	for i, c := range g.top.Items {
@@ -275,10 +282,10 @@ type matchCounts struct {
 // maxMatchCounts bounds the lists that are kept.
 const maxMatchCounts = 16
 
-func (p *matchCounts) forget() { p.by = nil } // no one reads meanwhile
+func (p *matchCounts) forgetCounts() { p.by = nil } // no one reads meanwhile
 
-// passing counts, by filter, the live documents whose profile it lets through.
-func (s *keywordState) passing(masks []uint8) [columns.MaxFilters]int {
+// findPassingCounts counts, by filter, the live documents whose profile it lets through.
+func (s *keywordState) findPassingCounts(masks []uint8) [columns.MaxFilters]int {
 	at := unsafe.SliceData(masks)
 	s.matches.mu.Lock()
 	n, ok := s.matches.by[at]
@@ -313,11 +320,12 @@ func (s *keywordState) countPassing(masks []uint8) (n [columns.MaxFilters]int) {
 // memory for.
 const keywordTogether = 32
 
-// score returns what search gives the documents with ids, 0 for one that is absent or
+// scoreDocuments returns what search gives the documents with ids, 0 for one that is absent or
 // hidden. It takes one step for several documents before the next, so that what they wait
 // for in memory they wait for together.
-func (s *keywordState) score(p *plan, ids []string, sc *scratch) []float64 {
-	scores, docs := make([]float64, len(ids)), make([]uint32, len(ids))
+func (s *keywordState) scoreDocuments(p *plan, ids []string, sc *scratch) []float64 {
+	scores := make([]float64, len(ids))
+	docs := make([]uint32, len(ids))
 	if len(p.terms) == 0 {
 		return scores
 	}
@@ -337,13 +345,13 @@ func (s *keywordState) score(p *plan, ids []string, sc *scratch) []float64 {
 		}
 		for i, doc := range some {
 			if doc != keywordGone {
-				rows[i].counts = s.forward.at(rows[i].ref)
+				rows[i].counts = s.forward.findCountBytes(rows[i].ref)
 				rows[i].first = rows[i].counts[0]
 			}
 		}
 		for i, doc := range some {
 			if doc != keywordGone {
-				scores[from+i] = p.score(&rows[i], sc.shares[:len(p.terms)])
+				scores[from+i] = p.scoreForwardRow(&rows[i], sc.shares[:len(p.terms)])
 			}
 		}
 	}
@@ -358,34 +366,37 @@ type forwardRow struct {
 	counts []byte // as forward keeps them, and what follows
 }
 
-// score adds up the shares of the plan's terms in the order of the plan.
-func (p *plan) score(doc *forwardRow, shares []float64) float64 {
+// scoreForwardRow adds up the shares of the plan's terms in the order of the plan.
+func (p *plan) scoreForwardRow(doc *forwardRow, shares []float64) float64 {
 	clear(shares)
-	b, term, rest := doc.counts, uint32(0), p.byNumber
+	b := doc.counts
+	term := uint32(0)
+	rest := p.byNumber
 	want := p.terms[rest[0]].term
-	n, i := uvarint64(b, 0)
+	n, i := decodeUvarint(b, 0)
 	for range n {
 		var step uint64
-		step, i = uvarint64(b, i)
+		step, i = decodeUvarint(b, i)
 		term += uint32(step >> 1)
 		tf := uint64(1)
 		if step&1 == 1 {
-			tf, i = uvarint64(b, i)
+			tf, i = decodeUvarint(b, i)
 		}
 		for want < term {
-			if rest = rest[1:]; len(rest) == 0 {
-				return sum(shares)
+			rest = rest[1:]
+			if len(rest) == 0 {
+				return sumShares(shares)
 			}
 			want = p.terms[rest[0]].term
 		}
 		if want == term {
-			shares[rest[0]] = float64(p.terms[rest[0]].weight * p.saturation(uint32(tf), doc.length))
+			shares[rest[0]] = float64(p.terms[rest[0]].weight * p.computeSaturation(uint32(tf), doc.length))
 		}
 	}
-	return sum(shares)
+	return sumShares(shares)
 }
 
-func sum(shares []float64) float64 {
+func sumShares(shares []float64) float64 {
 	total := 0.0
 	for _, v := range shares {
 		total += v

@@ -21,7 +21,7 @@ func encodeState(w *bufio.Writer, tenant string, s *keywordState) error {
 	b := columns.AppendString([]byte(keywordMagic), tenant)
 	b = binary.AppendUvarint(b, keyword.Version)
 	b = binary.AppendUvarint(b, uint64(s.Checkpoint))
-	number := make([]uint32, s.terms.len())
+	number := make([]uint32, s.terms.countTerms())
 	n := uint32(0)
 	for t := range s.postings {
 		if s.postings[t].df > 0 {
@@ -32,7 +32,7 @@ func encodeState(w *bufio.Writer, tenant string, s *keywordState) error {
 	b = binary.AppendUvarint(b, uint64(n))
 	for t := range s.postings {
 		if s.postings[t].df > 0 {
-			b = columns.AppendString(b, string(s.terms.term(uint32(t))))
+			b = columns.AppendString(b, string(s.terms.readTerm(uint32(t))))
 		}
 	}
 	dict, profiles := s.LiveFacets()
@@ -50,7 +50,7 @@ func encodeState(w *bufio.Writer, tenant string, s *keywordState) error {
 		b = binary.AppendVarint(b, s.positions[doc])
 		b = binary.AppendUvarint(b, uint64(profiles[prof]))
 		b = binary.AppendUvarint(b, uint64(s.lens[doc]))
-		counts = s.forward.get(counts[:0], s.refs[doc])
+		counts = s.forward.appendStoredCounts(counts[:0], s.refs[doc])
 		for i := range counts {
 			counts[i].term = number[counts[i].term]
 		}

@@ -47,11 +47,11 @@ func emptyKeywordState(n int) *keywordState {
 	return &keywordState{baseState: newBaseState(n), terms: newDict()}
 }
 
-// put adds a document, which replaces the one with its id.
-func (s *keywordState) put(id string, position int64, f schemas.Facets, a *language.Analyzer) error {
+// putDocument adds a document, which replaces the one with its id.
+func (s *keywordState) putDocument(id string, position int64, f schemas.Facets, a *language.Analyzer) error {
 	s.numbers = s.numbers[:0]
 	for i := range a.Len() {
-		n, ok := s.terms.intern(a.Term(i))
+		n, ok := s.terms.internTerm(a.Term(i))
 		if !ok {
 			return fmt.Errorf("index item %q: %w", id, ErrKeywordFull)
 		}
@@ -67,57 +67,57 @@ func (s *keywordState) put(id string, position int64, f schemas.Facets, a *langu
 		s.counts = append(s.counts, count{s.numbers[i], uint32(j - i)})
 		i = j
 	}
-	return s.add(id, position, s.Facets.Intern(f), uint32(a.Len()), s.counts)
+	return s.addDocument(id, position, s.Facets.Intern(f), uint32(a.Len()), s.counts)
 }
 
-// add appends a document whose terms have their numbers.
-func (s *keywordState) add(id string, position int64, prof, length uint32, counts []count) error {
-	if s.chunks.full() {
+// addDocument appends a document whose terms have their numbers.
+func (s *keywordState) addDocument(id string, position int64, prof, length uint32, counts []count) error {
+	if s.chunks.hasReachedLimit() {
 		return fmt.Errorf("index item %q: %w", id, ErrKeywordFull)
 	}
-	s.remove(id)
+	s.removeDocument(id)
 	doc, isNew := s.IDs.Intern(id)
 	if !isNew {
 		return fmt.Errorf("index item %q: %w", id, ErrKeywordFull)
 	}
-	for len(s.postings) < s.terms.len() {
+	for len(s.postings) < s.terms.countTerms() {
 		s.postings = append(s.postings, posting{})
 	}
 	for _, c := range counts {
 		p := &s.postings[c.term]
-		s.chunks.add(p, doc, c.tf)
+		s.chunks.appendDocument(p, doc, c.tf)
 		p.df++
 	}
-	s.refs = append(s.refs, s.forward.put(counts))
+	s.refs = append(s.refs, s.forward.storeCounts(counts))
 	s.positions = append(s.positions, position)
 	s.profiles = append(s.profiles, prof)
 	s.lens = append(s.lens, length)
-	s.tally(prof, 1, length)
+	s.tallyDocument(prof, 1, length)
 	return nil
 }
 
-// remove takes a document out, if it is there.
-func (s *keywordState) remove(id string) {
+// removeDocument takes a document out, if it is there.
+func (s *keywordState) removeDocument(id string) {
 	doc, ok := s.IDs.Delete(id)
 	if !ok {
 		return
 	}
 	var buf [128]count
-	for _, c := range s.forward.get(buf[:0], s.refs[doc]) {
+	for _, c := range s.forward.appendStoredCounts(buf[:0], s.refs[doc]) {
 		s.postings[c.term].df--
 	}
-	s.tally(s.profiles[doc], -1, s.lens[doc])
+	s.tallyDocument(s.profiles[doc], -1, s.lens[doc])
 	s.profiles[doc] = keywordGone
 }
 
-// tally notes one more document of a profile and a length, or one fewer.
-func (s *keywordState) tally(prof uint32, by int, length uint32) {
+// tallyDocument notes one more document of a profile and a length, or one fewer.
+func (s *keywordState) tallyDocument(prof uint32, by int, length uint32) {
 	s.Count(prof, by)
 	for len(s.lengths) < len(s.Live) {
 		s.lengths = append(s.lengths, 0)
 	}
 	s.lengths[prof] += int64(by) * int64(length)
-	s.matches.forget()
+	s.matches.forgetCounts()
 }
 
 // Compact implements sharedState: no dead document, no term, label or session that only
@@ -125,17 +125,17 @@ func (s *keywordState) tally(prof uint32, by int, length uint32) {
 func (s *keywordState) Compact() (*keywordState, error) {
 	n := emptyKeywordState(s.Docs)
 	n.Checkpoint = s.Checkpoint
-	remap := make([]uint32, s.terms.len()) // new number plus one
+	remap := make([]uint32, s.terms.countTerms()) // new number plus one
 	profiles := make([]uint32, s.Facets.Len())
 	var counts []count
 	for doc, prof := range s.profiles {
 		if prof == keywordGone {
 			continue
 		}
-		counts = s.forward.get(counts[:0], s.refs[doc])
+		counts = s.forward.appendStoredCounts(counts[:0], s.refs[doc])
 		for i, c := range counts {
 			if remap[c.term] == 0 {
-				t, ok := n.terms.intern(s.terms.term(c.term))
+				t, ok := n.terms.internTerm(s.terms.readTerm(c.term))
 				if !ok {
 					return nil, ErrKeywordFull
 				}
@@ -148,7 +148,7 @@ func (s *keywordState) Compact() (*keywordState, error) {
 			profiles[prof] = n.Facets.Intern(s.Facets.Facets(prof)) + 1
 		}
 		id := s.IDs.ID(uint32(doc))
-		if err := n.add(id, s.positions[doc], profiles[prof]-1, s.lens[doc], counts); err != nil {
+		if err := n.addDocument(id, s.positions[doc], profiles[prof]-1, s.lens[doc], counts); err != nil {
 			return nil, err
 		}
 	}
@@ -157,6 +157,6 @@ func (s *keywordState) Compact() (*keywordState, error) {
 
 // Bytes implements sharedState.
 func (s *keywordState) Bytes() int64 {
-	return int64(s.IDs.Bytes() + s.Facets.Bytes() + s.terms.bytes() + s.chunks.bytes() + s.forward.size +
+	return int64(s.IDs.Bytes() + s.Facets.Bytes() + s.terms.countTermBytes() + s.chunks.countChunkBytes() + s.forward.size +
 		20*cap(s.postings) + 8*cap(s.refs) + 8*cap(s.positions) + 4*cap(s.profiles) + 4*cap(s.lens) + 12*cap(s.Live) + 1024)
 }

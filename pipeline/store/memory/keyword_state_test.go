@@ -17,7 +17,7 @@ func index(t testing.TB, s *keywordState, position int64, id, text string) {
 	t.Helper()
 	var a language.Analyzer
 	a.Analyze(text)
-	if err := s.put(id, position, schemas.Facets{Session: id}, &a); err != nil {
+	if err := s.putDocument(id, position, schemas.Facets{Session: id}, &a); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -38,11 +38,11 @@ func TestCompactionBoundsWhatIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err = x.view(t.Context(), tenant, func(s *keywordState, _ *scratch) error {
+	err = x.viewTenant(t.Context(), tenant, func(s *keywordState, _ *scratch) error {
 		if n := len(s.refs); n > 500+1100 || s.Docs != 500 {
 			t.Errorf("%d numbers for %d documents", n, s.Docs)
 		}
-		if n := s.terms.len(); n > 2*1700 {
+		if n := s.terms.countTerms(); n > 2*1700 {
 			t.Errorf("%d terms are kept", n)
 		}
 		if at := s.Checkpoint; at != 9000 {
@@ -75,7 +75,7 @@ func FuzzKeywordDecode(f *testing.F) {
 	index(f, s, 1, "a", "copper wire copper")
 	index(f, s, 2, "b", "tin")
 	f.Add(encoded(f, s))
-	s.remove("a")
+	s.removeDocument("a")
 	s.Checkpoint = 7
 	f.Add(encoded(f, s))
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -95,10 +95,10 @@ func FuzzKeywordDecode(f *testing.F) {
 			t.Fatalf("the digest changed, %v", err)
 		}
 		var cfg KeywordConfig
-		cfg.defaults()
+		cfg.fillKeywordDefaults()
 		sc := &scratch{seen: map[uint32]int{}}
-		p := s.prepare(&cfg, &keyword.Query{Text: "copper tin", Population: schemas.MatchAll()}, []schemas.Filter{schemas.MatchAll()}, sc)
-		if _, err := s.search(t.Context(), &p, 1, 5, sc); err != nil {
+		p := s.preparePlan(&cfg, &keyword.Query{Text: "copper tin", Population: schemas.MatchAll()}, []schemas.Filter{schemas.MatchAll()}, sc)
+		if _, err := s.searchBlocks(t.Context(), &p, 1, 5, sc); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -60,7 +60,8 @@ func (b *baseState) Count(profile uint32, by int) {
 // LiveFacets returns a dictionary of the profiles that live documents have, and the number
 // in it of each profile.
 func (b *baseState) LiveFacets() (*columns.Dict, []uint32) {
-	dict, numbers := columns.NewDict(), make([]uint32, b.Facets.Len())
+	dict := columns.NewDict()
+	numbers := make([]uint32, b.Facets.Len())
 	for p, live := range b.Live {
 		if live > 0 {
 			numbers[p] = dict.Intern(b.Facets.Facets(uint32(p)))
@@ -69,8 +70,8 @@ func (b *baseState) LiveFacets() (*columns.Dict, []uint32) {
 	return dict, numbers
 }
 
-// wasteful reports whether so many documents are gone that compaction pays.
-func (b *baseState) wasteful() bool {
+// isWasteful reports whether so many documents are gone that compaction pays.
+func (b *baseState) isWasteful() bool {
 	dead := b.IDs.Len() - b.Docs
 	return dead > 1024 && dead > b.Docs/4
 }
@@ -136,11 +137,11 @@ func openShared[S sharedState[S, C], C any](cfg sharedConfig[S, C]) (*sharedInde
 // Apply applies the changes above the checkpoint and moves it to upTo. Changes MUST be in
 // order of position.
 func (x *sharedIndex[S, C]) Apply(ctx context.Context, s scope.Scope, changes []C, upTo int64) error {
-	return x.named("apply "+x.cfg.Name+" changes", x.change(ctx, s, func(t *tenantIndex[S, C]) error {
-		if err := t.apply(ctx, changes, upTo); err != nil {
+	return x.named("apply "+x.cfg.Name+" changes", x.changeTenant(ctx, s, func(t *tenantIndex[S, C]) error {
+		if err := t.applyChanges(ctx, changes, upTo); err != nil {
 			return err
 		}
-		if err := t.maintain(); err != nil {
+		if err := t.maintainState(); err != nil {
 			x.cfg.OnError(t.name, err)
 		}
 		return nil
@@ -152,10 +153,10 @@ func (x *sharedIndex[S, C]) named(call string, err error) error {
 	if !x.cfg.Named {
 		return err
 	}
-	return failed(call, err)
+	return wrapError(call, err)
 }
 
-func failed(call string, err error) error {
+func wrapError(call string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -164,9 +165,9 @@ func failed(call string, err error) error {
 
 // amend has fn change what is held of a tenant, at the checkpoint it is at.
 func (x *sharedIndex[S, C]) amend(ctx context.Context, s scope.Scope, fn func(S)) error {
-	return x.change(ctx, s, func(t *tenantIndex[S, C]) error {
+	return x.changeTenant(ctx, s, func(t *tenantIndex[S, C]) error {
 		t.changed++ // no snapshot has it
-		return t.reach(t.state.Head().Checkpoint, func() error { fn(t.state); return nil })
+		return t.reachCheckpoint(t.state.Head().Checkpoint, func() error { fn(t.state); return nil })
 	})
 }
 
@@ -174,7 +175,7 @@ func (x *sharedIndex[S, C]) amend(ctx context.Context, s scope.Scope, fn func(S)
 // that is not in memory stays out of it where its snapshot tells. After Config.Lost it MUST be
 // called before Apply.
 func (x *sharedIndex[S, C]) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
-	if at, ok := x.peek(ctx, s); ok {
+	if at, ok := x.peekCheckpoint(ctx, s); ok {
 		return at, nil
 	}
 	t, err := x.pinLoaded(ctx, s)
@@ -189,7 +190,7 @@ func (x *sharedIndex[S, C]) Checkpoint(ctx context.Context, s scope.Scope) (int6
 
 // Remaining counts which of the items the tenant holds; an erasure asks it.
 func (x *sharedIndex[S, C]) Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error) {
-	t, err := x.acquire(ctx, s)
+	t, err := x.acquireTenant(ctx, s)
 	if err != nil {
 		return 0, fmt.Errorf("count what is left of %d items: %w", len(ids), err)
 	}
@@ -200,7 +201,7 @@ func (x *sharedIndex[S, C]) Remaining(ctx context.Context, s scope.Scope, ids []
 
 // Digest returns the SHA-256 of the tenant's documents: see the Digest of its state for its preimage.
 func (x *sharedIndex[S, C]) Digest(ctx context.Context, s scope.Scope) (sum [32]byte, err error) {
-	err = x.change(ctx, s, func(t *tenantIndex[S, C]) (err error) { // readers go on; what they may see cannot change
+	err = x.changeTenant(ctx, s, func(t *tenantIndex[S, C]) (err error) { // readers go on; what they may see cannot change
 		sum, err = t.state.Digest(ctx)
 		return err
 	})
@@ -223,26 +224,30 @@ func (x *sharedIndex[S, C]) reset(ctx context.Context, s scope.Scope) error {
 	if err := x.files.Drop(t.name); err != nil {
 		return err
 	}
-	t.changed, t.saved, t.durable, t.stale, t.synced = 0, 0, 0, false, true
+	t.changed = 0
+	t.saved = 0
+	t.durable = 0
+	t.stale = false
+	t.synced = true
 	t.lost.Store(false)
-	t.swap(x.cfg.New())
+	t.swapState(x.cfg.New())
 	return nil
 }
 
 // Scrub leaves no trace of removed documents: it compacts the tenant in memory and replaces
 // its snapshot. Erasure calls it after the removal was taken.
 func (x *sharedIndex[S, C]) Scrub(ctx context.Context, s scope.Scope) error {
-	return failed("scrub "+x.cfg.Name+"s", x.change(ctx, s, func(t *tenantIndex[S, C]) error {
-		if err := t.compact(); err != nil {
+	return wrapError("scrub "+x.cfg.Name+"s", x.changeTenant(ctx, s, func(t *tenantIndex[S, C]) error {
+		if err := t.compactState(); err != nil {
 			return err
 		}
-		return t.save(true)
+		return t.saveSnapshot(true)
 	}))
 }
 
-// change calls fn while no other writer works on the scope's tenant.
-func (x *sharedIndex[S, C]) change(ctx context.Context, s scope.Scope, fn func(*tenantIndex[S, C]) error) error {
-	t, err := x.acquire(ctx, s)
+// changeTenant calls fn while no other writer works on the scope's tenant.
+func (x *sharedIndex[S, C]) changeTenant(ctx context.Context, s scope.Scope, fn func(*tenantIndex[S, C]) error) error {
+	t, err := x.acquireTenant(ctx, s)
 	if err != nil {
 		return err
 	}

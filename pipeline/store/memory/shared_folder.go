@@ -77,7 +77,7 @@ func (f snapshotFolder) Write(tenant string, checkpoint int64, durable bool, enc
 	return write(f.Path(tenant), func(file io.Writer) error {
 		sum := sha256.New()
 		w := bufio.NewWriterSize(io.MultiWriter(file, sum), 1<<18)
-		_, err := w.Write(f.header(tenant, checkpoint))
+		_, err := w.Write(f.makeHeader(tenant, checkpoint))
 		if err == nil {
 			err = encode(w)
 		}
@@ -115,7 +115,7 @@ func (f snapshotFolder) Read(tenant string, decode func(r io.Reader, size int64)
 // the file's kind and its tenant.
 const headerBytes = 12
 
-func (f snapshotFolder) header(tenant string, checkpoint int64) []byte {
+func (f snapshotFolder) makeHeader(tenant string, checkpoint int64) []byte {
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, headerBytes), uint64(checkpoint))
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(append([]byte(f.Kind+"\x00"+tenant+"\x00"), b...)))
 }
@@ -133,7 +133,7 @@ func (f snapshotFolder) Peek(tenant string) (checkpoint int64, ok bool) {
 	var first [headerBytes]byte
 	_, err = io.ReadFull(file, first[:])
 	checkpoint = int64(binary.LittleEndian.Uint64(first[:]))
-	if errors.Join(err, file.Close()) != nil || !bytes.Equal(first[:], f.header(tenant, checkpoint)) {
+	if errors.Join(err, file.Close()) != nil || !bytes.Equal(first[:], f.makeHeader(tenant, checkpoint)) {
 		return 0, false
 	}
 	return checkpoint, true

@@ -8,9 +8,9 @@ import (
 	"satchel/pipeline/scope"
 )
 
-// acquire returns the scope's tenant, loaded and kept so until release, which the caller
+// acquireTenant returns the scope's tenant, loaded and kept so until release, which the caller
 // MUST call.
-func (x *sharedIndex[S, C]) acquire(ctx context.Context, s scope.Scope) (*tenantIndex[S, C], error) {
+func (x *sharedIndex[S, C]) acquireTenant(ctx context.Context, s scope.Scope) (*tenantIndex[S, C], error) {
 	t, err := x.pinLoaded(ctx, s)
 	if err == nil && t.lost.Load() {
 		x.release(t)
@@ -27,19 +27,19 @@ func (x *sharedIndex[S, C]) pinLoaded(ctx context.Context, s scope.Scope) (*tena
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t, err := x.pin(s.Tenant())
+	t, err := x.pinTenant(s.Tenant())
 	if err != nil {
 		return nil, err
 	}
 	t.load.Lock()
 	defer t.load.Unlock()
 	if !t.loaded {
-		x.account(t, t.read())
+		x.noteMemory(t, t.loadSnapshot())
 	}
 	return t, nil
 }
 
-func (x *sharedIndex[S, C]) pin(name string) (*tenantIndex[S, C], error) {
+func (x *sharedIndex[S, C]) pinTenant(name string) (*tenantIndex[S, C], error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -57,8 +57,8 @@ func (x *sharedIndex[S, C]) pin(name string) (*tenantIndex[S, C], error) {
 	return t, nil
 }
 
-// peek returns the checkpoint of a tenant that is not in memory, where its snapshot tells.
-func (x *sharedIndex[S, C]) peek(ctx context.Context, s scope.Scope) (checkpoint int64, ok bool) {
+// peekCheckpoint returns the checkpoint of a tenant that is not in memory, where its snapshot tells.
+func (x *sharedIndex[S, C]) peekCheckpoint(ctx context.Context, s scope.Scope) (checkpoint int64, ok bool) {
 	if s.Check() != nil || ctx.Err() != nil {
 		return 0, false
 	}
@@ -72,8 +72,8 @@ func (x *sharedIndex[S, C]) peek(ctx context.Context, s scope.Scope) (checkpoint
 	return x.files.Peek(s.Tenant())
 }
 
-// account notes how much memory the tenant takes now.
-func (x *sharedIndex[S, C]) account(t *tenantIndex[S, C], bytes int64) {
+// noteMemory notes how much memory the tenant takes now.
+func (x *sharedIndex[S, C]) noteMemory(t *tenantIndex[S, C], bytes int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.bytes += bytes - t.size
@@ -89,17 +89,17 @@ func (x *sharedIndex[S, C]) release(t *tenantIndex[S, C]) {
 	empty := t.pins == 0 && t.size == 0 && !x.closed
 	x.mu.Unlock()
 	if empty {
-		if err := x.evict(t); err != nil {
+		if err := x.evictTenant(t); err != nil {
 			x.cfg.OnError(t.name, err)
 		}
 	}
 	var failed map[*tenantIndex[S, C]]bool
 	for {
-		oldest := x.oldest(failed)
+		oldest := x.findOldestTenant(failed)
 		if oldest == nil {
 			return
 		}
-		if err := x.evict(oldest); err != nil {
+		if err := x.evictTenant(oldest); err != nil {
 			x.cfg.OnError(oldest.name, err)
 			if failed == nil {
 				failed = map[*tenantIndex[S, C]]bool{}
@@ -109,19 +109,21 @@ func (x *sharedIndex[S, C]) release(t *tenantIndex[S, C]) {
 	}
 }
 
-// oldest returns the tenant used longest ago that no one uses, when memory is short. The
+// findOldestTenant returns the tenant used longest ago that no one uses, when memory is short. The
 // one used last stays: to load it again for every call would help no one.
-func (x *sharedIndex[S, C]) oldest(failed map[*tenantIndex[S, C]]bool) (oldest *tenantIndex[S, C]) {
+func (x *sharedIndex[S, C]) findOldestTenant(failed map[*tenantIndex[S, C]]bool) (oldest *tenantIndex[S, C]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.cfg.MemoryBytes == 0 || x.bytes <= x.cfg.MemoryBytes || x.closed {
 		return nil
 	}
-	first, last := uint64(math.MaxUint64), uint64(0)
+	first := uint64(math.MaxUint64)
+	last := uint64(0)
 	for _, t := range x.tenants {
 		last = max(last, t.used)
 		if t.pins == 0 && t.size > 0 && t.used < first && !failed[t] {
-			oldest, first = t, t.used
+			oldest = t
+			first = t.used
 		}
 	}
 	if first == last {
@@ -138,7 +140,8 @@ func (x *sharedIndex[S, C]) Evict(_ context.Context, s scope.Scope) error {
 	}
 	x.mu.Lock()
 	t, ok := x.tenants[s.Tenant()]
-	if ok = ok && !x.closed; ok {
+	ok = ok && !x.closed
+	if ok {
 		x.active.Add(1)
 	}
 	x.mu.Unlock()
@@ -146,12 +149,12 @@ func (x *sharedIndex[S, C]) Evict(_ context.Context, s scope.Scope) error {
 		return nil
 	}
 	defer x.active.Done()
-	return x.named("evict "+x.cfg.Name+"s", x.evict(t))
+	return x.named("evict "+x.cfg.Name+"s", x.evictTenant(t))
 }
 
-// evict saves and forgets the tenant, unless someone has come to use it or it cannot be saved
+// evictTenant saves and forgets the tenant, unless someone has come to use it or it cannot be saved
 // for want of a folder.
-func (x *sharedIndex[S, C]) evict(t *tenantIndex[S, C]) error {
+func (x *sharedIndex[S, C]) evictTenant(t *tenantIndex[S, C]) error {
 	t.load.Lock() // whoever pins it from now on waits here
 	defer t.load.Unlock()
 	x.mu.Lock()
@@ -160,10 +163,10 @@ func (x *sharedIndex[S, C]) evict(t *tenantIndex[S, C]) error {
 	if busy || !t.loaded {
 		return nil
 	}
-	if err := t.evict(); err != nil {
+	if err := t.evictState(); err != nil {
 		return err
 	}
-	x.account(t, 0)
+	x.noteMemory(t, 0)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if t.pins == 0 {
@@ -187,7 +190,7 @@ func (x *sharedIndex[S, C]) Close() error {
 	for _, t := range x.tenants {
 		t.load.Lock()
 		if t.loaded {
-			errs = append(errs, t.evict())
+			errs = append(errs, t.evictState())
 		}
 		t.load.Unlock()
 	}

@@ -48,8 +48,8 @@ func (t *tenantIndex[S, C]) RLock() S {
 // RUnlock ends what RLock began.
 func (t *tenantIndex[S, C]) RUnlock() { t.lock.RUnlock() }
 
-// read loads the tenant from its snapshot. What cannot be read begins again at checkpoint 0.
-func (t *tenantIndex[S, C]) read() int64 {
+// loadSnapshot loads the tenant from its snapshot. What cannot be read begins again at checkpoint 0.
+func (t *tenantIndex[S, C]) loadSnapshot() int64 {
 	cfg := &t.x.cfg
 	found, err := t.x.files.Read(t.name, func(r io.Reader, size int64) (err error) {
 		t.state, err = cfg.Decode(r, size, t.name)
@@ -61,29 +61,34 @@ func (t *tenantIndex[S, C]) read() int64 {
 	if err != nil || !found {
 		t.state = cfg.New()
 	}
-	t.durable, t.stale, t.changed, t.saved, t.loaded = t.state.Head().Checkpoint, err != nil, 0, 0, true
+	t.durable = t.state.Head().Checkpoint
+	t.stale = err != nil
+	t.changed = 0
+	t.saved = 0
+	t.loaded = true
 	t.synced = !found // it may have been written by a process that did not wait for the disk
 	t.lost.Store(err != nil)
-	return t.bytes()
+	return t.measureMemory()
 }
 
-// bytes returns what memory the tenant takes, 0 when there is nothing of it.
-func (t *tenantIndex[S, C]) bytes() int64 {
+// measureMemory returns what memory the tenant takes, 0 when there is nothing of it.
+func (t *tenantIndex[S, C]) measureMemory() int64 {
 	if t.state.Head().Checkpoint == 0 && !t.stale {
 		return 0
 	}
 	return t.state.Bytes()
 }
 
-// evict saves and drops what is loaded; when it fails, all is as before.
-func (t *tenantIndex[S, C]) evict() error {
+// evictState saves and drops what is loaded; when it fails, all is as before.
+func (t *tenantIndex[S, C]) evictState() error {
 	t.write.Lock()
 	defer t.write.Unlock()
-	if err := t.save(t.worthSyncing()); err != nil {
+	if err := t.saveSnapshot(t.worthSyncing()); err != nil {
 		return err
 	}
 	var none S
-	t.state, t.loaded = none, false
+	t.state = none
+	t.loaded = false
 	return nil
 }
 
@@ -91,9 +96,9 @@ func (t *tenantIndex[S, C]) evict() error {
 // without waiting for the disk: a power cut may lose it, and the log has all of it.
 func (t *tenantIndex[S, C]) worthSyncing() bool { return t.state.Bytes() > 4<<20 }
 
-// save writes the snapshot unless the one on disk is current, or is all that tells that the
+// saveSnapshot writes the snapshot unless the one on disk is current, or is all that tells that the
 // tenant is lost. The caller holds write.
-func (t *tenantIndex[S, C]) save(durable bool) error {
+func (t *tenantIndex[S, C]) saveSnapshot(durable bool) error {
 	at := t.state.Head().Checkpoint
 	if clean := t.durable == at && t.changed == t.saved && !t.stale && (t.synced || !durable); clean || t.lost.Load() || t.x.files.Dir == "" {
 		t.saved = t.changed
@@ -102,13 +107,17 @@ func (t *tenantIndex[S, C]) save(durable bool) error {
 	if err := t.x.files.Write(t.name, at, durable, func(w *bufio.Writer) error { return t.x.cfg.Encode(w, t.name, t.state) }); err != nil {
 		return fmt.Errorf("write %s snapshot of tenant %q: %w", t.x.cfg.Name, t.name, err)
 	}
-	t.saved, t.durable, t.stale, t.synced = t.changed, at, false, durable
+	t.saved = t.changed
+	t.durable = at
+	t.stale = false
+	t.synced = durable
 	return nil
 }
 
-// apply takes the changes above the checkpoint, a few at a time. The caller holds write.
-func (t *tenantIndex[S, C]) apply(ctx context.Context, changes []C, upTo int64) error {
-	position, head := t.x.cfg.Position, t.state.Head()
+// applyChanges takes the changes above the checkpoint, a few at a time. The caller holds write.
+func (t *tenantIndex[S, C]) applyChanges(ctx context.Context, changes []C, upTo int64) error {
+	position := t.x.cfg.Position
+	head := t.state.Head()
 	for len(changes) > 0 && position(&changes[0]) <= head.Checkpoint {
 		changes = changes[1:]
 	}
@@ -120,7 +129,7 @@ func (t *tenantIndex[S, C]) apply(ctx context.Context, changes []C, upTo int64) 
 		for n < len(changes) && position(&changes[n]) == position(&changes[n-1]) {
 			n++
 		}
-		if err := t.reach(position(&changes[n-1]), t.state.Prepare(changes[:n])); err != nil {
+		if err := t.reachCheckpoint(position(&changes[n-1]), t.state.Prepare(changes[:n])); err != nil {
 			return err
 		}
 		t.changed += n
@@ -129,11 +138,11 @@ func (t *tenantIndex[S, C]) apply(ctx context.Context, changes []C, upTo int64) 
 	if upTo <= head.Checkpoint {
 		return nil
 	}
-	return t.reach(upTo, func() error { return nil })
+	return t.reachCheckpoint(upTo, func() error { return nil })
 }
 
-// reach applies what leads to a checkpoint, in one hold of the lock.
-func (t *tenantIndex[S, C]) reach(checkpoint int64, apply func() error) error {
+// reachCheckpoint applies what leads to a checkpoint, in one hold of the lock.
+func (t *tenantIndex[S, C]) reachCheckpoint(checkpoint int64, apply func() error) error {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	if err := apply(); err != nil {
@@ -143,34 +152,34 @@ func (t *tenantIndex[S, C]) reach(checkpoint int64, apply func() error) error {
 	return nil
 }
 
-// compact swaps in a copy without what is gone. The caller holds write.
-func (t *tenantIndex[S, C]) compact() error {
+// compactState swaps in a copy without what is gone. The caller holds write.
+func (t *tenantIndex[S, C]) compactState() error {
 	n, err := t.state.Compact()
 	if err != nil {
 		return fmt.Errorf("compact %s index of tenant %q: %w", t.x.cfg.Name, t.name, err)
 	}
-	t.swap(n)
+	t.swapState(n)
 	return nil
 }
 
-// swap makes n the state that readers see.
-func (t *tenantIndex[S, C]) swap(n S) {
+// swapState makes n the state that readers see.
+func (t *tenantIndex[S, C]) swapState(n S) {
 	t.lock.Lock()
 	t.state = n
 	t.lock.Unlock()
-	t.x.account(t, t.bytes())
+	t.x.noteMemory(t, t.measureMemory())
 }
 
-// maintain compacts and writes a snapshot when it is time. The caller holds write.
-func (t *tenantIndex[S, C]) maintain() error {
-	if t.state.Head().wasteful() {
-		if err := t.compact(); err != nil {
+// maintainState compacts and writes a snapshot when it is time. The caller holds write.
+func (t *tenantIndex[S, C]) maintainState() error {
+	if t.state.Head().isWasteful() {
+		if err := t.compactState(); err != nil {
 			return err
 		}
 	}
-	t.x.account(t, t.bytes())
+	t.x.noteMemory(t, t.measureMemory())
 	if every := t.x.cfg.SnapshotEvery; every > 0 && t.changed-t.saved >= max(every, t.state.Head().Docs/4) {
-		if err := t.save(t.worthSyncing()); err != nil {
+		if err := t.saveSnapshot(t.worthSyncing()); err != nil {
 			t.saved = t.changed // it is tried again after as many changes
 			return err
 		}

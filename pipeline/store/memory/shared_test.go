@@ -183,10 +183,10 @@ func TestTheOneUsedLongestAgoIsEvicted(t *testing.T) {
 		t.Error("Close is silent about what it could not write")
 	}
 	must(t, x.Close())
-	if _, err := x.acquire(t.Context(), scopeOf(t, "b")); !errors.Is(err, errClosed) {
+	if _, err := x.acquireTenant(t.Context(), scopeOf(t, "b")); !errors.Is(err, errClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	if _, err := x.acquire(t.Context(), scope.Scope{}); err == nil {
+	if _, err := x.acquireTenant(t.Context(), scope.Scope{}); err == nil {
 		t.Error("the zero scope has a tenant")
 	}
 }
@@ -197,7 +197,7 @@ func TestATenantIsLoadedOnceForManyAndNotEvictedInUse(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range 64 {
 		calls.Go(func() {
-			r, err := x.acquire(t.Context(), scopeOf(t, fmt.Sprint("t", i%4)))
+			r, err := x.acquireTenant(t.Context(), scopeOf(t, fmt.Sprint("t", i%4)))
 			if err != nil {
 				t.Error(err)
 				return
@@ -235,7 +235,7 @@ func TestWhatIsEmptyLeavesNothing(t *testing.T) {
 	x, seen := openNames(t, dir, 0, 0)
 	acquire := func() *tenantIndex[*names, change] {
 		t.Helper()
-		r, err := x.acquire(t.Context(), scopeOf(t, "a"))
+		r, err := x.acquireTenant(t.Context(), scopeOf(t, "a"))
 		must(t, err)
 		return r
 	}
@@ -315,7 +315,7 @@ func TestASnapshotThatCannotBeUsed(t *testing.T) {
 			t.Helper()
 			_, digested := x.Digest(t.Context(), s)
 			_, counted := x.Remaining(t.Context(), s, nil)
-			_, acquired := x.acquire(t.Context(), s)
+			_, acquired := x.acquireTenant(t.Context(), s)
 			for _, err := range []error{x.Apply(t.Context(), s, nil, 5), x.Scrub(t.Context(), s), digested, counted, acquired} {
 				if !errors.Is(err, errLost) {
 					t.Errorf("%s: %v, want errLost", kind, err)
@@ -362,7 +362,7 @@ func TestWhatIsGoneIsCompactedAway(t *testing.T) {
 		applyShared(t, x, "acme", change{at: at + 1, put: fmt.Sprint(i)}, change{at: at + 2, remove: fmt.Sprint(i - 3)})
 		at += 2
 	}
-	r, err := x.acquire(t.Context(), scopeOf(t, "acme"))
+	r, err := x.acquireTenant(t.Context(), scopeOf(t, "acme"))
 	must(t, err)
 	n := r.RLock()
 	if n.Docs != 3 || n.IDs.Len() > 1100 || n.Checkpoint != at {

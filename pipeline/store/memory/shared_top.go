@@ -21,8 +21,8 @@ type topRows struct {
 	Items  []scoredRow
 }
 
-// better orders by score, then by id.
-func (h *topRows) better(a, b *scoredRow) bool {
+// isBetter orders by score, then by id.
+func (h *topRows) isBetter(a, b *scoredRow) bool {
 	if a.Score != b.Score {
 		return a.Score > b.Score
 	}
@@ -45,7 +45,7 @@ func (h *topRows) Offer(c scoredRow) {
 		}
 		return
 	}
-	if h.Limit == 0 || !h.better(&c, &h.Items[0]) {
+	if h.Limit == 0 || !h.isBetter(&c, &h.Items[0]) {
 		return
 	}
 	h.Items[0] = c
@@ -58,10 +58,10 @@ func (h *topRows) siftDown(i int) {
 		if child >= len(h.Items) {
 			return
 		}
-		if child+1 < len(h.Items) && h.better(&h.Items[child], &h.Items[child+1]) {
+		if child+1 < len(h.Items) && h.isBetter(&h.Items[child], &h.Items[child+1]) {
 			child++
 		}
-		if !h.better(&h.Items[i], &h.Items[child]) {
+		if !h.isBetter(&h.Items[i], &h.Items[child]) {
 			return
 		}
 		h.Items[i], h.Items[child] = h.Items[child], h.Items[i]

@@ -62,7 +62,7 @@ type VectorConfig struct {
 	OnError func(tenant string, err error)
 }
 
-func (c *VectorConfig) defaults() {
+func (c *VectorConfig) fillVectorDefaults() {
 	c.Dimensions = cmp.Or(c.Dimensions, 256)
 	c.SnapshotEvery = cmp.Or(c.SnapshotEvery, 100_000)
 	c.ParallelFrom = cmp.Or(c.ParallelFrom, 32_768)
@@ -99,12 +99,12 @@ func OpenVector(cfg VectorConfig) (*Vector, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("open vector index: %w", err)
 	}
-	cfg.defaults()
+	cfg.fillVectorDefaults()
 	shared, err := openShared(sharedConfig[*vectorState, vector.Change]{
 		Name: "vector", Dir: cfg.Dir, Ext: ".vec", Kind: fmt.Sprint("vector ", vector.Version, " ", cfg.Dimensions, " ", cfg.Model),
 		MemoryBytes: cfg.MemoryBytes, SnapshotEvery: cfg.SnapshotEvery,
 		New: func() *vectorState { return newVectorState(cfg.Dimensions) }, Position: func(c *vector.Change) int64 { return c.Position },
-		Encode: cfg.encode, Decode: cfg.decode, OnError: cfg.OnError, Closed: ErrVectorClosed, Lost: ErrVectorLost,
+		Encode: cfg.encodeVectorState, Decode: cfg.decodeVectorState, OnError: cfg.OnError, Closed: ErrVectorClosed, Lost: ErrVectorLost,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open vector index: %w", err)
@@ -119,8 +119,8 @@ func (x *Vector) Dimensions() int { return x.cfg.Dimensions }
 func (x *Vector) Remove(ctx context.Context, s scope.Scope, ids []string, upTo int64) error {
 	return x.amend(ctx, s, func(st *vectorState) {
 		for _, id := range ids {
-			if ord, ok := st.IDs.Lookup(id); ok && st.position(ord) <= upTo {
-				st.remove(id)
+			if ord, ok := st.IDs.Lookup(id); ok && st.findPosition(ord) <= upTo {
+				st.removeItem(id)
 			}
 		}
 	})
@@ -138,14 +138,14 @@ func (x *Vector) Search(ctx context.Context, s scope.Scope, q vector.Query) (vec
 // SearchEach is Search under each of the filters, in one scan for every eight of them. See
 // vector.Batch.
 func (x *Vector) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
-	r, err := x.acquire(ctx, s)
+	r, err := x.acquireTenant(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	defer x.release(r)
 	results := make([]vector.Result, 0, len(filters))
 	for some := range slices.Chunk(filters, columns.MaxFilters) {
-		found, err := search(ctx, r, &q, some, &x.cfg)
+		found, err := searchAxis(ctx, r, &q, some, &x.cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -156,17 +156,17 @@ func (x *Vector) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, 
 
 // Score returns the query's score of each id. See vector.Index.
 func (x *Vector) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([]float64, error) {
-	r, err := x.acquire(ctx, s)
+	r, err := x.acquireTenant(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	defer x.release(r)
-	return score(r, &q, ids), nil
+	return scoreItems(r, &q, ids), nil
 }
 
 // ScoreChunks returns the cosines of all chunks of each id. See vector.Index.
 func (x *Vector) ScoreChunks(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
-	r, err := x.acquire(ctx, s)
+	r, err := x.acquireTenant(ctx, s)
 	if err != nil {
 		return nil, err
 	}

@@ -13,17 +13,17 @@ func (s *vectorState) Prepare(changes []vector.Change) func() error {
 	var arena []int8
 	for i := range changes {
 		if changes[i].Put != nil {
-			ready[i], arena = quantised(changes[i].Put, s.stride, arena)
+			ready[i], arena = quantiseChunks(changes[i].Put, s.stride, arena)
 		}
 	}
 	return func() error {
 		for i := range changes {
 			c := &changes[i]
 			for _, id := range c.Remove {
-				s.remove(id)
+				s.removeItem(id)
 			}
 			if d := c.Put; d != nil {
-				if err := s.put(d.ID, d.Position, d.Facets, ready[i]); err != nil {
+				if err := s.putVectorItem(d.ID, d.Position, d.Facets, ready[i]); err != nil {
 					return err
 				}
 			}
@@ -32,8 +32,8 @@ func (s *vectorState) Prepare(changes []vector.Change) func() error {
 	}
 }
 
-// quantised returns the chunks of d, their rows in arena, which it grows.
-func quantised(d *vector.Doc, stride int, arena []int8) ([]chunk, []int8) {
+// quantiseChunks returns the chunks of d, their rows in arena, which it grows.
+func quantiseChunks(d *vector.Doc, stride int, arena []int8) ([]chunk, []int8) {
 	chunks := make([]chunk, len(d.Chunks))
 	for i, c := range d.Chunks {
 		at := len(arena)

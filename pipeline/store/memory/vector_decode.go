@@ -11,32 +11,32 @@ import (
 	"satchel/pipeline/store/internal/columns"
 )
 
-// decode reads a snapshot of size bytes, without its sum. What is not as encode writes it
+// decodeVectorState reads a snapshot of size bytes, without its sum. What is not as encode writes it
 // is ErrDamaged; a snapshot of another model or dimension is
 // ErrForeign.
-func (c *VectorConfig) decode(from io.Reader, size int64, tenant string) (*vectorState, error) {
+func (c *VectorConfig) decodeVectorState(from io.Reader, size int64, tenant string) (*vectorState, error) {
 	r := &reader{r: bufio.NewReaderSize(from, 1<<18), left: size}
-	if string(r.take(len(vectorMagic))) != vectorMagic || string(r.str()) != tenant {
+	if string(r.readBytes(len(vectorMagic))) != vectorMagic || string(r.readString()) != tenant {
 		return nil, ErrDamaged
 	}
-	model := string(r.str())
-	if dims := r.uvarint(); r.bad || model != c.Model || dims != uint64(c.Dimensions) {
+	model := string(r.readString())
+	if dims := r.readUvarint(); r.bad || model != c.Model || dims != uint64(c.Dimensions) {
 		return nil, orDamaged(r.bad, ErrForeign)
 	}
 	s := newVectorState(c.Dimensions)
-	s.Checkpoint = r.position()
-	for range r.count() {
-		if name := string(r.str()); !r.bad {
+	s.Checkpoint = r.readPosition()
+	for range r.readCount() {
+		if name := string(r.readString()); !r.bad {
 			s.axes = append(s.axes, axis{name: name})
 		}
 	}
-	encoded := columns.NewCursor(string(r.str()))
+	encoded := columns.NewCursor(string(r.readString()))
 	dict, err := columns.DecodeDict(encoded)
 	if r.bad || err != nil || !encoded.Done() {
 		return nil, ErrDamaged
 	}
 	s.Facets = dict
-	for range r.count() {
+	for range r.readCount() {
 		if err := s.decodeItem(r, c.Dimensions); err != nil {
 			return nil, err
 		}
@@ -55,19 +55,23 @@ func orDamaged(bad bool, err error) error {
 }
 
 func (s *vectorState) decodeItem(r *reader, dims int) error {
-	id := string(r.str())
-	at, prof := r.position(), r.uvarint()
-	n := r.count()
+	id := string(r.readString())
+	at := r.readPosition()
+	prof := r.readUvarint()
+	n := r.readCount()
 	if r.bad || prof >= uint64(s.Facets.Len()) {
 		return ErrDamaged
 	}
 	if _, there := s.IDs.Lookup(id); there {
 		return ErrDamaged
 	}
-	chunks, rows := r.chunks[:0], r.rows[:0]
+	chunks := r.chunks[:0]
+	rows := r.rows[:0]
 	for range n {
-		name, start, length := r.uvarint(), r.uvarint(), r.uvarint()
-		raw := r.take(dims)
+		name := r.readUvarint()
+		start := r.readUvarint()
+		length := r.readUvarint()
+		raw := r.readBytes(dims)
 		if r.bad || bytes.IndexByte(raw, 0x80) >= 0 || name >= uint64(len(s.axes)) || start > math.MaxUint32 || length > math.MaxUint32-start {
 			return ErrDamaged
 		}
@@ -78,8 +82,9 @@ func (s *vectorState) decodeItem(r *reader, dims int) error {
 		c.scale = vecmath.RowScale(c.row)
 		chunks = append(chunks, c)
 	}
-	r.chunks, r.rows = chunks, rows
-	if err := s.add(id, at, uint32(prof), chunks); err != nil {
+	r.chunks = chunks
+	r.rows = rows
+	if err := s.addItemChunks(id, at, uint32(prof), chunks); err != nil {
 		return ErrDamaged
 	}
 	return nil
@@ -97,8 +102,8 @@ type reader struct {
 	rows   []int8
 }
 
-// take returns the next n bytes, until the next call.
-func (r *reader) take(n int) []byte {
+// readBytes returns the next n bytes, until the next call.
+func (r *reader) readBytes(n int) []byte {
 	if r.bad || n < 0 || int64(n) > r.left {
 		r.bad = true
 		return nil
@@ -127,7 +132,7 @@ func (r *reader) ReadByte() (byte, error) {
 	return b, err
 }
 
-func (r *reader) uvarint() uint64 {
+func (r *reader) readUvarint() uint64 {
 	if r.bad {
 		return 0
 	}
@@ -139,9 +144,9 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-// count reads how many elements follow; each takes a byte at least.
-func (r *reader) count() int {
-	v := r.uvarint()
+// readCount reads how many elements follow; each takes a byte at least.
+func (r *reader) readCount() int {
+	v := r.readUvarint()
 	if v > uint64(max(r.left, 0)) {
 		r.bad = true
 		return 0
@@ -149,8 +154,8 @@ func (r *reader) count() int {
 	return int(v)
 }
 
-func (r *reader) position() int64 {
-	v := r.uvarint()
+func (r *reader) readPosition() int64 {
+	v := r.readUvarint()
 	if v > math.MaxInt64 {
 		r.bad = true
 		return 0
@@ -158,4 +163,4 @@ func (r *reader) position() int64 {
 	return int64(v)
 }
 
-func (r *reader) str() []byte { return r.take(r.count()) }
+func (r *reader) readString() []byte { return r.readBytes(r.readCount()) }

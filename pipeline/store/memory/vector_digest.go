@@ -18,7 +18,7 @@ func (s *vectorState) Digest(ctx context.Context) ([32]byte, error) {
 	}
 	items := make([]item, 0, s.Docs)
 	for ord := range uint32(s.IDs.Len()) {
-		if s.profile(ord) != vectorGone {
+		if s.loadProfile(ord) != vectorGone {
 			items = append(items, item{s.IDs.ID(ord), ord})
 		}
 	}
@@ -30,7 +30,7 @@ func (s *vectorState) Digest(ctx context.Context) ([32]byte, error) {
 		if err := ctx.Err(); i%1024 == 0 && err != nil {
 			return [32]byte{}, fmt.Errorf("digest vectors: %w", err)
 		}
-		prof := s.profile(it.ord)
+		prof := s.loadProfile(it.ord)
 		f, ok := facets[prof]
 		if !ok {
 			values := s.Facets.Facets(prof)
@@ -40,9 +40,9 @@ func (s *vectorState) Digest(ctx context.Context) ([32]byte, error) {
 			}
 			facets[prof] = f
 		}
-		chunks = s.chunks(chunks[:0], it.ord)
+		chunks = s.appendChunks(chunks[:0], it.ord)
 		slices.SortStableFunc(chunks, func(a, b chunk) int { return cmp.Compare(a.axis, b.axis) })
-		h.Item(it.id, s.items[it.ord/pageSize].positions[it.ord%pageSize].int64(), f, len(chunks))
+		h.Item(it.id, s.items[it.ord/pageSize].positions[it.ord%pageSize].decodePosition(), f, len(chunks))
 		for _, c := range chunks {
 			h.Chunk(c.axis, c.start, c.end, c.row)
 		}

@@ -30,8 +30,8 @@ func newRowPage(rows, stride int) *rowPage {
 	}
 }
 
-// grown returns a copy of p for rows rows.
-func (p *rowPage) grown(rows, stride int) *rowPage {
+// growRowPage returns a copy of p for rows rows.
+func (p *rowPage) growRowPage(rows, stride int) *rowPage {
 	n := newRowPage(rows, stride)
 	copy(n.vectors, p.vectors)
 	copy(n.coarse, p.coarse)
@@ -58,7 +58,7 @@ func toPosition(n int64) position {
 	return position{byte(n >> 32), byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
 }
 
-func (p position) int64() int64 {
+func (p position) decodePosition() int64 {
 	return int64(p[0])<<32 | int64(p[1])<<24 | int64(p[2])<<16 | int64(p[3])<<8 | int64(p[4])
 }
 
@@ -66,16 +66,16 @@ func newItemPage(items int) *itemPage {
 	return &itemPage{profiles: make([]uint32, items), positions: make([]position, items)}
 }
 
-func (p *itemPage) grown(items int) *itemPage {
+func (p *itemPage) growItemPage(items int) *itemPage {
 	n := newItemPage(items)
 	copy(n.profiles, p.profiles)
 	copy(n.positions, p.positions)
 	return n
 }
 
-// room returns pages with place for entry n, which follows the last: a page starts small
+// makePageRoom returns pages with place for entry n, which follows the last: a page starts small
 // and doubles. A page that is replaced is replaced in a copy, since readers may hold pages.
-func room[P any](pages []*P, n int, size func(*P) int, fresh func(size int) *P, grown func(p *P, size int) *P) []*P {
+func makePageRoom[P any](pages []*P, n int, size func(*P) int, fresh func(size int) *P, grown func(p *P, size int) *P) []*P {
 	at := n / pageSize
 	if at == len(pages) {
 		first := 16

@@ -27,7 +27,7 @@ type view struct {
 	without []uint32 // items to pass over, sorted
 }
 
-func (v *view) passes(ord uint32) bool {
+func (v *view) isPassingItem(ord uint32) bool {
 	if v.passesOver(ord) {
 		return false
 	}
@@ -50,8 +50,8 @@ type question struct {
 	scale float64
 }
 
-// cosine is the score of a row.
-func cosine(dot int32, row float32, query float64) float64 {
+// computeCosine is the score of a row.
+func computeCosine(dot int32, row float32, query float64) float64 {
 	return float64(float64(dot)*float64(row)) * query
 }
 
@@ -83,13 +83,14 @@ type currentItem struct {
 	row   int
 }
 
-// run scores rows from up to to, which MUST NOT part an item's rows.
-func (s *scan) run(ctx context.Context, from, to int) error {
+// scanRows scores rows from up to to, which MUST NOT part an item's rows.
+func (s *scan) scanRows(ctx context.Context, from, to int) error {
 	var dots [vectorBlock]int32
 	stride := len(s.query)
 	s.under = currentItem{item: vectorGone}
 	for at := from; at < to; {
-		page, off := s.pages[at/pageSize], at%pageSize
+		page := s.pages[at/pageSize]
+		off := at % pageSize
 		if off%1024 == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -109,78 +110,92 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 		}
 		at += n
 	}
-	s.finish(s.under)
+	s.finishItem(s.under)
 	return nil
 }
 
 // countItems counts the items whose rows end here, for one filter, whose masks are 0 or 1. What
 // changes row by row is kept beside the scan, in registers: this runs for every row there is.
 func (s *scan) countItems(items []uint32, scales []float32, dots []int32, at int) {
-	scales, dots = scales[:len(items)], dots[:len(items)]
+	scales = scales[:len(items)]
+	dots = dots[:len(items)]
 	b := &s.best[0]
-	u, m, floor, scale, masks := s.under, b.moments, b.floor, s.scale, s.masks
+	u := s.under
+	m := b.moments
+	floor := b.floor
+	scale := s.scale
+	masks := s.masks
 	for i, item := range items {
-		score := cosine(dots[i], scales[i], scale)
+		score := computeCosine(dots[i], scales[i], scale)
 		if item == u.item {
 			if score > u.score {
-				u.score, u.row = score, at+i
+				u.score = score
+				u.row = at + i
 			}
 			continue
 		}
-		m.count(u.score, u.count)
+		m.countScore(u.score, u.count)
 		if u.score >= floor && u.mask != 0 {
-			b.offer(u)
+			b.offerItem(u)
 			floor = b.floor
 		}
-		u = s.begin(item, masks)
-		u.score, u.row = score, at+i
+		u = s.beginItem(item, masks)
+		u.score = score
+		u.row = at + i
 	}
-	s.under, b.moments = u, m
+	s.under = u
+	b.moments = m
 }
 
 // countItemsOfEach is take for several filters.
 func (s *scan) countItemsOfEach(items []uint32, scales []float32, dots []int32, at int) {
-	scales, dots = scales[:len(items)], dots[:len(items)]
-	u, scale, masks := s.under, s.scale, s.masks
+	scales = scales[:len(items)]
+	dots = dots[:len(items)]
+	u := s.under
+	scale := s.scale
+	masks := s.masks
 	for i, item := range items {
-		score := cosine(dots[i], scales[i], scale)
+		score := computeCosine(dots[i], scales[i], scale)
 		if item == u.item {
 			if u.mask != 0 && score > u.score {
-				u.score, u.row = score, at+i
+				u.score = score
+				u.row = at + i
 			}
 			continue
 		}
 		if u.mask != 0 {
-			s.finish(u)
+			s.finishItem(u)
 		}
-		u = s.begin(item, masks)
-		u.score, u.row = score, at+i
+		u = s.beginItem(item, masks)
+		u.score = score
+		u.row = at + i
 	}
 	s.under = u
 }
 
-// begin is an item of which no row is read yet.
-func (s *scan) begin(item uint32, masks []uint8) currentItem {
+// beginItem is an item of which no row is read yet.
+func (s *scan) beginItem(item uint32, masks []uint8) currentItem {
 	u := currentItem{item: item}
 	if prof := atomic.LoadUint32(&s.items[item/pageSize].profiles[item%pageSize]); prof != vectorGone && (s.without == nil || !s.passesOver(item)) {
-		u.mask, u.count = masks[prof], s.counts[prof]
+		u.mask = masks[prof]
+		u.count = s.counts[prof]
 	}
 	return u
 }
 
-// finish counts an item all of whose rows are read.
-func (s *scan) finish(u currentItem) {
+// finishItem counts an item all of whose rows are read.
+func (s *scan) finishItem(u currentItem) {
 	for m := u.mask; m != 0; m &= m - 1 {
 		b := &s.best[bits.TrailingZeros8(m)]
-		b.moments.count(u.score, u.count>>bits.TrailingZeros8(m)&1)
+		b.moments.countScore(u.score, u.count>>bits.TrailingZeros8(m)&1)
 		if u.score >= b.floor {
-			b.offer(u)
+			b.offerItem(u)
 		}
 	}
 }
 
-// offer gives an item to the top; one below the floor changes nothing there.
-func (b *best) offer(u currentItem) {
+// offerItem gives an item to the top; one below the floor changes nothing there.
+func (b *best) offerItem(u currentItem) {
 	c := scoredRow{Doc: u.item, Row: uint32(u.row), Score: u.score}
 	b.top.Offer(c)
 	b.updateFloor()
@@ -188,13 +203,13 @@ func (b *best) offer(u currentItem) {
 		return
 	}
 	if len(b.near) == cap(b.near) {
-		b.near = slices.Grow(above(b.near, b.floor), 4*b.top.Limit)
+		b.near = slices.Grow(dropBelowFloor(b.near, b.floor), 4*b.top.Limit)
 	}
 	b.near = append(b.near, c)
 }
 
-// above drops the candidates below floor.
-func above(all []scoredRow, floor float64) []scoredRow {
+// dropBelowFloor drops the candidates below floor.
+func dropBelowFloor(all []scoredRow, floor float64) []scoredRow {
 	return slices.DeleteFunc(all, func(c scoredRow) bool { return c.Score < floor })
 }
 
@@ -220,9 +235,9 @@ type moments struct {
 // vectorUnit is 1 in fixed point; scores are within ±1, give or take a rounding.
 const vectorUnit = 1 << 31
 
-// count adds a score once or, when times is 0, never. It takes no branch, since which items a
+// countScore adds a score once or, when times is 0, never. It takes no branch, since which items a
 // filter lets through cannot be foreseen.
-func (m *moments) count(score float64, times uint8) {
+func (m *moments) countScore(score float64, times uint8) {
 	x := int64(score*vectorUnit) & -int64(times)
 	m.n += int64(times)
 	m.sum += x
@@ -231,7 +246,7 @@ func (m *moments) count(score float64, times uint8) {
 	m.high += carry
 }
 
-func (m *moments) merge(o *moments) {
+func (m *moments) mergeMoments(o *moments) {
 	m.n += o.n
 	m.sum += o.sum
 	var carry uint64
@@ -239,12 +254,13 @@ func (m *moments) merge(o *moments) {
 	m.high += o.high + carry
 }
 
-// result returns the mean and the standard deviation of the population.
-func (m *moments) result() (mean, sd float64) {
+// computeMoments returns the mean and the standard deviation of the population.
+func (m *moments) computeMoments() (mean, sd float64) {
 	if m.n == 0 {
 		return 0, 0
 	}
-	n, sum := big.NewInt(m.n), big.NewInt(m.sum)
+	n := big.NewInt(m.n)
+	sum := big.NewInt(m.sum)
 	v := new(big.Int).SetUint64(m.high)
 	v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(m.low))
 	v.Mul(v, n).Sub(v, sum.Mul(sum, sum)) // n²·unit²·variance, exact

@@ -72,7 +72,7 @@ func TestFirstRow(t *testing.T) {
 		gap, same := rapid.SampledFrom([]int{1, 2, 9, 1000}).Draw(t, "gap"), rapid.IntRange(0, 9).Draw(t, "same")
 		ax, ord := axis{}, uint32(rng.IntN(3))
 		for range rows {
-			if !ax.add(ord, &chunk{}, 0) {
+			if !ax.addChunk(ord, &chunk{}, 0) {
 				t.Fatal("full")
 			}
 			if rng.IntN(10) >= same {
@@ -82,7 +82,7 @@ func TestFirstRow(t *testing.T) {
 		for range 500 {
 			ord := uint32(rng.IntN(int(ord) + 3))
 			want := sort.Search(rows, func(n int) bool { return ax.pages[n/pageSize].items[n%pageSize] >= ord })
-			if got := ax.first(ord); got != want {
+			if got := ax.findFirstRow(ord); got != want {
 				t.Fatalf("%d begins at row %d, want %d", ord, got, want)
 			}
 		}

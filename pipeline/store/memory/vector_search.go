@@ -13,8 +13,8 @@ import (
 	"satchel/schemas"
 )
 
-// view returns what q sees under any of the filters. The caller holds lock for reading.
-func (s *vectorState) view(q *vector.Query, filters []schemas.Filter) view {
+// makeView returns what q sees under any of the filters. The caller holds lock for reading.
+func (s *vectorState) makeView(q *vector.Query, filters []schemas.Filter) view {
 	counted := make([]schemas.Filter, len(filters))
 	for i, f := range filters {
 		counted[i] = q.Counted(f)
@@ -27,18 +27,19 @@ func (s *vectorState) view(q *vector.Query, filters []schemas.Filter) view {
 	}
 	for i := range s.axes {
 		if s.axes[i].name == q.Axis {
-			v.pages, v.rows = s.axes[i].pages, s.axes[i].rows
+			v.pages = s.axes[i].pages
+			v.rows = s.axes[i].rows
 			v.lost = float64(s.axes[i].lost) / lostUnit / float64(max(1, v.rows))
 		}
 	}
 	return v
 }
 
-// search scans the axis once for at most facets.MaxFilters filters and returns a result for
+// searchAxis scans the axis once for at most facets.MaxFilters filters and returns a result for
 // each. Where there is much of it, it does so in two parts, and reads the coarse rows first.
-func search(ctx context.Context, t *tenant, q *vector.Query, filters []schemas.Filter, cfg *VectorConfig) ([]vector.Result, error) {
+func searchAxis(ctx context.Context, t *tenant, q *vector.Query, filters []schemas.Filter, cfg *VectorConfig) ([]vector.Result, error) {
 	st := t.RLock()
-	v := st.view(q, filters)
+	v := st.makeView(q, filters)
 	t.RUnlock()
 
 	ask := question{}
@@ -50,9 +51,10 @@ func search(ctx context.Context, t *tenant, q *vector.Query, filters []schemas.F
 	before := func(a, b uint32) bool {
 		t.RLock()
 		defer t.RUnlock()
-		return st.before(a, b)
+		return st.isBefore(a, b)
 	}
-	like, one := scan{view: v, question: ask}, best{top: topRows{Limit: limit, Before: before}}
+	like := scan{view: v, question: ask}
+	one := best{top: topRows{Limit: limit, Before: before}}
 	if cfg.CoarseFrom > 0 && v.rows >= cfg.CoarseFrom && limit > 0 {
 		coarse := vecmath.Coarse(ask.query)
 		like.coarse, like.scale = &coarse, coarse.Scale()
@@ -64,13 +66,13 @@ func search(ctx context.Context, t *tenant, q *vector.Query, filters []schemas.F
 		s.best = slices.Repeat([]best{one}, len(filters))
 		return &s
 	}
-	scans, err := v.each(ctx, cfg.ParallelFrom, part)
+	scans, err := v.scanAllRows(ctx, cfg.ParallelFrom, part)
 	if err != nil {
 		return nil, err
 	}
 	if like.coarse != nil {
 		for i := range filters {
-			if err := v.refine(ctx, &ask, scans, i); err != nil {
+			if err := v.refineScores(ctx, &ask, scans, i); err != nil {
 				return nil, err
 			}
 		}
@@ -79,7 +81,7 @@ func search(ctx context.Context, t *tenant, q *vector.Query, filters []schemas.F
 	defer t.RUnlock()
 	results := make([]vector.Result, len(filters))
 	for i := range results {
-		results[i] = st.collect(q.Axis, limit, scans, i)
+		results[i] = st.collectResult(q.Axis, limit, scans, i)
 	}
 	return results, nil
 }
@@ -88,9 +90,9 @@ func search(ctx context.Context, t *tenant, q *vector.Query, filters []schemas.F
 // item that belongs to the best: fewer than one of 30,000 is further off.
 const deviations = 4
 
-// refine gives what the scans found near the top of a filter the scores of the whole rows, and
+// refineScores gives what the scans found near the top of a filter the scores of the whole rows, and
 // makes it the first scan's top.
-func (v *view) refine(ctx context.Context, ask *question, scans []*scan, filter int) error {
+func (v *view) refineScores(ctx context.Context, ask *question, scans []*scan, filter int) error {
 	floor := math.Inf(-1)
 	for _, s := range scans {
 		floor = max(floor, s.best[filter].floor)
@@ -98,55 +100,57 @@ func (v *view) refine(ctx context.Context, ask *question, scans []*scan, filter 
 	var near []scoredRow
 	for _, s := range scans {
 		b := &s.best[filter]
-		near = append(near, above(b.near, floor)...)
-		b.near, b.top.Items = nil, nil
+		near = append(near, dropBelowFloor(b.near, floor)...)
+		b.near = nil
+		b.top.Items = nil
 	}
 	for some := range slices.Chunk(near, vectorTogether) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		v.rescore(ask, some)
+		v.rescoreCandidates(ask, some)
 	}
 	scans[0].best[filter].top.Items = near
 	return nil
 }
 
-// rescore sets the scores and best rows of candidates, of whom it has one row each. Like score
+// rescoreCandidates sets the scores and best rows of candidates, of whom it has one row each. Like score
 // it waits for the memory of all of them at once.
-func (v *view) rescore(ask *question, some []scoredRow) {
+func (v *view) rescoreCandidates(ask *question, some []scoredRow) {
 	stride := len(ask.query)
 	for i := range some {
-		page, at := v.row(int(some[i].Row))
+		page, at := v.locateRow(int(some[i].Row))
 		vecmath.Fetch(page.vectors[at*stride : (at+1)*stride])
 	}
 	for i := range some {
 		c := &some[i]
 		n := int(c.Row)
 		for ; n > 0; n-- {
-			if page, at := v.row(n - 1); page.items[at] != c.Doc {
+			if page, at := v.locateRow(n - 1); page.items[at] != c.Doc {
 				break
 			}
 		}
 		c.Score = math.Inf(-1)
 		for ; ; n++ {
-			page, at := v.row(n)
+			page, at := v.locateRow(n)
 			if page == nil || page.items[at] != c.Doc {
 				break
 			}
 			var dots [1]int32
 			vecmath.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[:])
-			if score := cosine(dots[0], page.scales[at], ask.scale); score > c.Score {
-				c.Score, c.Row = score, uint32(n)
+			if score := computeCosine(dots[0], page.scales[at], ask.scale); score > c.Score {
+				c.Score = score
+				c.Row = uint32(n)
 			}
 		}
 	}
 }
 
-// before orders items by id, those that are gone, whose ids are wiped, after all others. The
+// isBefore orders items by id, those that are gone, whose ids are wiped, after all others. The
 // caller holds lock for reading.
-func (s *vectorState) before(a, b uint32) bool {
-	if s.profile(a) == vectorGone || s.profile(b) == vectorGone {
-		return s.profile(a) != vectorGone
+func (s *vectorState) isBefore(a, b uint32) bool {
+	if s.loadProfile(a) == vectorGone || s.loadProfile(b) == vectorGone {
+		return s.loadProfile(a) != vectorGone
 	}
 	return s.IDs.Compare(a, b) < 0
 }
@@ -155,12 +159,12 @@ func (s *vectorState) before(a, b uint32) bool {
 // takes more of them.
 const segments = 16
 
-// each scans all rows and returns the scans that did it, which part makes: two where there
+// scanAllRows scans all rows and returns the scans that did it, which part makes: two where there
 // are enough rows.
-func (v *view) each(ctx context.Context, parallelFrom int, part func() *scan) ([]*scan, error) {
+func (v *view) scanAllRows(ctx context.Context, parallelFrom int, part func() *scan) ([]*scan, error) {
 	scans := []*scan{part()}
 	if parallelFrom <= 0 || v.rows < parallelFrom {
-		return scans, scans[0].run(ctx, 0, v.rows)
+		return scans, scans[0].scanRows(ctx, 0, v.rows)
 	}
 	scans = append(scans, part())
 	var next atomic.Int64
@@ -170,7 +174,7 @@ func (v *view) each(ctx context.Context, parallelFrom int, part func() *scan) ([
 			if n > segments {
 				return nil
 			}
-			if err := s.run(ctx, v.boundary(v.rows*(n-1)/segments), v.boundary(v.rows*n/segments)); err != nil {
+			if err := s.scanRows(ctx, v.findItemStart(v.rows*(n-1)/segments), v.findItemStart(v.rows*n/segments)); err != nil {
 				return err
 			}
 		}
@@ -183,8 +187,8 @@ func (v *view) each(ctx context.Context, parallelFrom int, part func() *scan) ([
 	return scans, errors.Join(errs[:]...)
 }
 
-// boundary returns the first row from n on that begins an item.
-func (v *view) boundary(n int) int {
+// findItemStart returns the first row from n on that begins an item.
+func (v *view) findItemStart(n int) int {
 	item := func(n int) uint32 { return v.pages[n/pageSize].items[n%pageSize] }
 	for n > 0 && n < v.rows && item(n) == item(n-1) {
 		n++
@@ -192,43 +196,44 @@ func (v *view) boundary(n int) int {
 	return n
 }
 
-// collect joins what the scans found for a filter. An item that was removed meanwhile is
+// collectResult joins what the scans found for a filter. An item that was removed meanwhile is
 // left out. The caller holds lock for reading.
-func (s *vectorState) collect(axisName string, limit int, scans []*scan, filter int) vector.Result {
+func (s *vectorState) collectResult(axisName string, limit int, scans []*scan, filter int) vector.Result {
 	var all moments
 	var found []scoredRow
 	for _, one := range scans {
-		all.merge(&one.best[filter].moments)
+		all.mergeMoments(&one.best[filter].moments)
 		found = append(found, one.best[filter].top.Items...)
 	}
 	sortBest(found, s.IDs)
 	r := vector.Result{N: int(all.n), Hits: make([]vector.Hit, 0, min(limit, len(found)))}
-	r.Mean, r.SD = all.result()
+	r.Mean, r.SD = all.computeMoments()
 	for _, c := range found {
 		if len(r.Hits) == limit {
 			break
 		}
 		if id := s.IDs.ID(c.Doc); id != "" {
-			r.Hits = append(r.Hits, vector.Hit{ID: id, Score: c.Score, Span: s.span(axisName, int(c.Row))})
+			r.Hits = append(r.Hits, vector.Hit{ID: id, Score: c.Score, Span: s.findSpan(axisName, int(c.Row))})
 		}
 	}
 	return r
 }
 
-func (s *vectorState) span(axisName string, row int) (span schemas.Span) {
+func (s *vectorState) findSpan(axisName string, row int) (span schemas.Span) {
 	for i := range s.axes {
 		if s.axes[i].name == axisName {
-			c := s.axes[i].chunk(row, s.stride)
-			span = c.span()
+			c := s.axes[i].readChunk(row, s.stride)
+			span = c.makeSpan()
 		}
 	}
 	return span
 }
 
-// score returns what search gives each id, 0 for one that is absent or hidden.
-func score(t *tenant, q *vector.Query, ids []string) []float64 {
+// scoreItems returns what search gives each id, 0 for one that is absent or hidden.
+func scoreItems(t *tenant, q *vector.Query, ids []string) []float64 {
 	st := t.RLock()
-	stride, v := st.stride, st.view(q, []schemas.Filter{q.Filter})
+	stride := st.stride
+	v := st.makeView(q, []schemas.Filter{q.Filter})
 	items := make([]uint32, len(ids))
 	st.IDs.LookupAll(ids, items) // columns.NoID is gone
 	t.RUnlock()
@@ -240,7 +245,7 @@ func score(t *tenant, q *vector.Query, ids []string) []float64 {
 	}
 	for from := 0; from < len(ids); from += vectorTogether {
 		to := min(from+vectorTogether, len(ids))
-		v.score(&ask, items[from:to], scores[from:to])
+		v.scorePassingItems(&ask, items[from:to], scores[from:to])
 	}
 	return scores
 }
@@ -255,18 +260,19 @@ func scoreChunks(t *tenant, q *vector.Query, ids []string) [][]vector.ChunkScore
 	if at < 0 || scale == 0 {
 		return out
 	}
-	v, rows := st.view(q, []schemas.Filter{q.Filter}), &st.axes[at]
+	v := st.makeView(q, []schemas.Filter{q.Filter})
+	rows := &st.axes[at]
 	items := make([]uint32, len(ids))
 	st.IDs.LookupAll(ids, items) // columns.NoID is gone
 	var dots [1]int32
 	for i, item := range items {
-		if item == vectorGone || !v.passes(item) {
+		if item == vectorGone || !v.isPassingItem(item) {
 			continue
 		}
-		for n := rows.first(item); n < rows.rows && rows.pages[n/pageSize].items[n%pageSize] == item; n++ {
-			c := rows.chunk(n, st.stride)
+		for n := rows.findFirstRow(item); n < rows.rows && rows.pages[n/pageSize].items[n%pageSize] == item; n++ {
+			c := rows.readChunk(n, st.stride)
 			vecmath.Rows(query, c.row, dots[:])
-			out[i] = append(out[i], vector.ChunkScore{Span: c.span(), Score: cosine(dots[0], c.scale, scale)})
+			out[i] = append(out[i], vector.ChunkScore{Span: c.makeSpan(), Score: computeCosine(dots[0], c.scale, scale)})
 		}
 	}
 	return out
@@ -276,15 +282,15 @@ func scoreChunks(t *tenant, q *vector.Query, ids []string) [][]vector.ChunkScore
 // memory for.
 const vectorTogether = 32
 
-// score sets the scores of the items that are not gone, that the filter lets through and
+// scorePassingItems sets the scores of the items that are not gone, that the filter lets through and
 // that have rows. It takes one step for all of them before the next, so that what they
 // wait for in memory they wait for together.
-func (v *view) score(ask *question, items []uint32, scores []float64) {
+func (v *view) scorePassingItems(ask *question, items []uint32, scores []float64) {
 	var rows [vectorTogether]int
 	var dots [vectorTogether]int32
 	stride := len(ask.query)
 	for i, item := range items {
-		if item != vectorGone && !v.passes(item) {
+		if item != vectorGone && !v.isPassingItem(item) {
 			items[i] = vectorGone
 		}
 	}
@@ -293,7 +299,7 @@ func (v *view) score(ask *question, items []uint32, scores []float64) {
 			continue
 		}
 		rows[i] = firstRow(v.pages, v.rows, item)
-		if page, at := v.row(rows[i]); page == nil || page.items[at] != item {
+		if page, at := v.locateRow(rows[i]); page == nil || page.items[at] != item {
 			items[i] = vectorGone
 		} else {
 			vecmath.Fetch(page.vectors[at*stride : (at+1)*stride])
@@ -301,37 +307,37 @@ func (v *view) score(ask *question, items []uint32, scores []float64) {
 	}
 	for i, item := range items {
 		if item != vectorGone {
-			page, at := v.row(rows[i])
+			page, at := v.locateRow(rows[i])
 			vecmath.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[i:i+1])
 		}
 	}
 	for i, item := range items {
 		if item != vectorGone {
-			page, at := v.row(rows[i])
-			scores[i] = v.best(ask, item, rows[i]+1, cosine(dots[i], page.scales[at], ask.scale))
+			page, at := v.locateRow(rows[i])
+			scores[i] = v.findBestScore(ask, item, rows[i]+1, computeCosine(dots[i], page.scales[at], ask.scale))
 		}
 	}
 }
 
-// row returns the page of row n and where in it the row is, no page beyond the last row.
-func (v *view) row(n int) (page *rowPage, at int) {
+// locateRow returns the page of row n and where in it the row is, no page beyond the last row.
+func (v *view) locateRow(n int) (page *rowPage, at int) {
 	if n >= v.rows {
 		return nil, 0
 	}
 	return v.pages[n/pageSize], n % pageSize
 }
 
-// best is the best of a score and those of the item's rows from n on.
-func (v *view) best(ask *question, item uint32, n int, score float64) float64 {
+// findBestScore is the best of a score and those of the item's rows from n on.
+func (v *view) findBestScore(ask *question, item uint32, n int, score float64) float64 {
 	stride := len(ask.query)
 	for ; ; n++ {
-		page, at := v.row(n)
+		page, at := v.locateRow(n)
 		if page == nil || page.items[at] != item {
 			return score
 		}
 		var dots [1]int32
 		vecmath.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[:])
-		if c := cosine(dots[0], page.scales[at], ask.scale); c > score {
+		if c := computeCosine(dots[0], page.scales[at], ask.scale); c > score {
 			score = c
 		}
 	}

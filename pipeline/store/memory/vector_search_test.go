@@ -45,19 +45,19 @@ func TestItemsThatGoLoseToLiveOnes(t *testing.T) {
 		st := newVectorState(8)
 		items := map[string]uint32{}
 		for _, id := range []string{"b", "c", "a"} {
-			if err := st.put(id, 1, schemas.Facets{}, nil); err != nil {
+			if err := st.putVectorItem(id, 1, schemas.Facets{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			items[id], _ = st.IDs.Lookup(id)
 		}
-		found := &scan{best: []best{{top: topRows{Limit: 2, Before: st.before}}}}
+		found := &scan{best: []best{{top: topRows{Limit: 2, Before: st.isBefore}}}}
 		top := &found.best[0].top
 		top.Offer(scoredRow{Doc: items["b"], Score: 0.5})
 		top.Offer(scoredRow{Doc: items["c"], Score: 0.5})
-		st.remove(removed)
+		st.removeItem(removed)
 		top.Offer(scoredRow{Doc: items["a"], Score: 0.5})
 		got := []string{}
-		for _, h := range st.collect("", 2, []*scan{found}, 0).Hits {
+		for _, h := range st.collectResult("", 2, []*scan{found}, 0).Hits {
 			got = append(got, h.ID)
 		}
 		// The worse of b and c has made room for a; the other is there if it still lives.

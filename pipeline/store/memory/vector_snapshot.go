@@ -14,8 +14,8 @@ import (
 // numbered again, so that only live ones are there.
 const vectorMagic = "satchel vector 1\n"
 
-// encode writes the live part of s.
-func (c *VectorConfig) encode(w *bufio.Writer, tenant string, s *vectorState) error {
+// encodeVectorState writes the live part of s.
+func (c *VectorConfig) encodeVectorState(w *bufio.Writer, tenant string, s *vectorState) error {
 	b := columns.AppendString(columns.AppendString([]byte(vectorMagic), tenant), c.Model)
 	b = binary.AppendUvarint(b, uint64(c.Dimensions))
 	b = binary.AppendUvarint(b, uint64(s.Checkpoint))
@@ -32,15 +32,15 @@ func (c *VectorConfig) encode(w *bufio.Writer, tenant string, s *vectorState) er
 		return err
 	}
 	var chunks []chunk
-	rows := s.walk()
+	rows := s.startWalk()
 	for ord := range uint32(s.IDs.Len()) {
-		prof := s.profile(ord)
+		prof := s.loadProfile(ord)
 		if prof == vectorGone {
 			continue
 		}
-		chunks = rows.of(chunks[:0], ord)
+		chunks = rows.readItemChunks(chunks[:0], ord)
 		b = columns.AppendString(b[:0], s.IDs.ID(ord))
-		b = binary.AppendUvarint(b, uint64(s.position(ord)))
+		b = binary.AppendUvarint(b, uint64(s.findPosition(ord)))
 		b = binary.AppendUvarint(b, uint64(profiles[prof]))
 		b = binary.AppendUvarint(b, uint64(len(chunks)))
 		for _, ch := range chunks {

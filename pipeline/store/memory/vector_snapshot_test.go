@@ -292,7 +292,7 @@ func TestEvictionUnderLoad(t *testing.T) {
 // stateOf returns what the index holds of the tenant.
 func stateOf(t *testing.T, x *Vector, s scope.Scope) *vectorState {
 	t.Helper()
-	r, err := x.acquire(t.Context(), s)
+	r, err := x.acquireTenant(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,20 +306,20 @@ func FuzzVectorDecode(f *testing.F) {
 	s := newVectorState(8)
 	for i := range 3 {
 		d := canaryDoc(fmt.Sprint("item-", i), int64(i), 8, i).Put
-		chunks, _ := quantised(d, s.stride, nil)
-		if err := s.put(d.ID, d.Position, d.Facets, chunks); err != nil {
+		chunks, _ := quantiseChunks(d, s.stride, nil)
+		if err := s.putVectorItem(d.ID, d.Position, d.Facets, chunks); err != nil {
 			f.Fatal(err)
 		}
 	}
 	var raw bytes.Buffer
 	w := bufio.NewWriter(&raw)
-	if err := errors.Join(c.encode(w, "acme", s), w.Flush()); err != nil {
+	if err := errors.Join(c.encodeVectorState(w, "acme", s), w.Flush()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(raw.Bytes())
 	f.Add([]byte(vectorMagic))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		s, err := c.decode(bytes.NewReader(raw), int64(len(raw)), "acme")
+		s, err := c.decodeVectorState(bytes.NewReader(raw), int64(len(raw)), "acme")
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) {
 				t.Fatal(err)

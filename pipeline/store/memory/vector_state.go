@@ -55,35 +55,35 @@ func emptyVectorState(dims, n int) *vectorState {
 	return &vectorState{baseState: newBaseState(n), stride: (dims + vecmath.Lane - 1) / vecmath.Lane * vecmath.Lane}
 }
 
-// put adds an item, which replaces the one with its id.
-func (s *vectorState) put(id string, position int64, f schemas.Facets, chunks []chunk) error {
-	return s.add(id, position, s.Facets.Intern(f), chunks)
+// putVectorItem adds an item, which replaces the one with its id.
+func (s *vectorState) putVectorItem(id string, position int64, f schemas.Facets, chunks []chunk) error {
+	return s.addItemChunks(id, position, s.Facets.Intern(f), chunks)
 }
 
-func (s *vectorState) add(id string, position int64, prof uint32, chunks []chunk) error {
+func (s *vectorState) addItemChunks(id string, position int64, prof uint32, chunks []chunk) error {
 	if position < 0 || position > maxPosition {
 		return fmt.Errorf("index item %q: %w", id, ErrVectorFull)
 	}
-	s.remove(id)
+	s.removeItem(id)
 	ord, isNew := s.IDs.Intern(id)
 	if !isNew {
 		return fmt.Errorf("index item %q: %w", id, ErrVectorFull)
 	}
-	s.items = room(s.items, int(ord), func(p *itemPage) int { return len(p.profiles) }, newItemPage, (*itemPage).grown)
+	s.items = makePageRoom(s.items, int(ord), func(p *itemPage) int { return len(p.profiles) }, newItemPage, (*itemPage).growItemPage)
 	page := s.items[ord/pageSize]
 	atomic.StoreUint32(&page.profiles[ord%pageSize], prof)
 	page.positions[ord%pageSize] = toPosition(position)
 	s.Count(prof, 1)
 	for i := range chunks {
-		if !s.axis(chunks[i].axis).add(ord, &chunks[i], s.stride) {
+		if !s.ensureAxis(chunks[i].axis).addChunk(ord, &chunks[i], s.stride) {
 			return fmt.Errorf("index item %q: %w", id, ErrVectorFull)
 		}
 	}
 	return nil
 }
 
-// axis returns the axis called name, which it makes when there is none.
-func (s *vectorState) axis(name string) *axis {
+// ensureAxis returns the axis called name, which it makes when there is none.
+func (s *vectorState) ensureAxis(name string) *axis {
 	for i := range s.axes {
 		if s.axes[i].name == name {
 			return &s.axes[i]
@@ -93,20 +93,23 @@ func (s *vectorState) axis(name string) *axis {
 	return &s.axes[len(s.axes)-1]
 }
 
-func (a *axis) add(ord uint32, c *chunk, stride int) bool {
+func (a *axis) addChunk(ord uint32, c *chunk, stride int) bool {
 	if a.rows >= math.MaxUint32 {
 		return false
 	}
-	a.pages = room(a.pages, a.rows, func(p *rowPage) int { return len(p.items) },
+	a.pages = makePageRoom(a.pages, a.rows, func(p *rowPage) int { return len(p.items) },
 		func(n int) *rowPage { return newRowPage(n, stride) },
-		func(p *rowPage, n int) *rowPage { return p.grown(n, stride) })
-	page, at := a.pages[a.rows/pageSize], a.rows%pageSize
+		func(p *rowPage, n int) *rowPage { return p.growRowPage(n, stride) })
+	page := a.pages[a.rows/pageSize]
+	at := a.rows % pageSize
 	copy(page.vectors[at*stride:(at+1)*stride], c.row)
-	page.scales[at], page.items[at] = c.scale, ord
+	page.scales[at] = c.scale
+	page.items[at] = ord
 	size := vecmath.CoarseLen(stride)
 	a.lost += int64(lostUnit * vecmath.Coarsen(page.coarse[at*size:(at+1)*size], page.vectors[at*stride:(at+1)*stride]))
 	if length := c.end - c.start; c.start < far && length < far {
-		page.starts[at], page.lengths[at] = uint16(c.start), uint16(length)
+		page.starts[at] = uint16(c.start)
+		page.lengths[at] = uint16(length)
 	} else {
 		page.lengths[at] = far
 		if a.far == nil {
@@ -118,8 +121,8 @@ func (a *axis) add(ord uint32, c *chunk, stride int) bool {
 	return true
 }
 
-// remove takes an item out, if it is there. Its rows stay until compaction.
-func (s *vectorState) remove(id string) {
+// removeItem takes an item out, if it is there. Its rows stay until compaction.
+func (s *vectorState) removeItem(id string) {
 	ord, ok := s.IDs.Delete(id)
 	if !ok {
 		return
@@ -129,23 +132,25 @@ func (s *vectorState) remove(id string) {
 	atomic.StoreUint32(prof, vectorGone)
 }
 
-// position is where item ord was put.
-func (s *vectorState) position(ord uint32) int64 {
-	return s.items[ord/pageSize].positions[ord%pageSize].int64()
+// findPosition is where item ord was put.
+func (s *vectorState) findPosition(ord uint32) int64 {
+	return s.items[ord/pageSize].positions[ord%pageSize].decodePosition()
 }
 
-// profile returns the profile of item ord, or gone.
-func (s *vectorState) profile(ord uint32) uint32 {
+// loadProfile returns the profile of item ord, or gone.
+func (s *vectorState) loadProfile(ord uint32) uint32 {
 	return atomic.LoadUint32(&s.items[ord/pageSize].profiles[ord%pageSize])
 }
 
-// chunk returns row n of a. What it holds of the page must not be changed.
-func (a *axis) chunk(n, stride int) chunk {
-	page, at := a.pages[n/pageSize], n%pageSize
+// readChunk returns row n of a. What it holds of the page must not be changed.
+func (a *axis) readChunk(n, stride int) chunk {
+	page := a.pages[n/pageSize]
+	at := n % pageSize
 	c := chunk{axis: a.name, row: page.vectors[at*stride : (at+1)*stride], scale: page.scales[at]}
 	if page.lengths[at] == far {
 		span := a.far[uint32(n)]
-		c.start, c.end = span[0], span[1]
+		c.start = span[0]
+		c.end = span[1]
 	} else {
 		c.start = uint32(page.starts[at])
 		c.end = c.start + uint32(page.lengths[at])
@@ -153,10 +158,10 @@ func (a *axis) chunk(n, stride int) chunk {
 	return c
 }
 
-func (c *chunk) span() schemas.Span { return schemas.Span{Start: int(c.start), End: int(c.end)} }
+func (c *chunk) makeSpan() schemas.Span { return schemas.Span{Start: int(c.start), End: int(c.end)} }
 
-// first returns the first row of a that belongs to item ord or a later one.
-func (a *axis) first(ord uint32) int { return firstRow(a.pages, a.rows, ord) }
+// findFirstRow returns the first row of a that belongs to item ord or a later one.
+func (a *axis) findFirstRow(ord uint32) int { return firstRow(a.pages, a.rows, ord) }
 
 // firstRow is axis.first.
 func firstRow(pages []*rowPage, rows int, ord uint32) int {
@@ -176,7 +181,8 @@ func firstOf(items []uint32, ord uint32) int {
 	if items[last] < ord {
 		return len(items)
 	}
-	low, high := 0, last // items[low] is below ord, items[high] is not
+	low := 0
+	high := last // items[low] is below ord, items[high] is not
 	guess := int(uint64(ord-items[0]) * uint64(last) / uint64(items[last]-items[0]))
 	if items[guess] < ord {
 		low = guess
@@ -207,12 +213,12 @@ func firstOf(items []uint32, ord uint32) int {
 	return high
 }
 
-// chunks appends the chunks of item ord to dst, axis by axis.
-func (s *vectorState) chunks(dst []chunk, ord uint32) []chunk {
+// appendChunks appends the chunks of item ord to dst, axis by axis.
+func (s *vectorState) appendChunks(dst []chunk, ord uint32) []chunk {
 	for i := range s.axes {
 		a := &s.axes[i]
-		for n := a.first(ord); n < a.rows && a.pages[n/pageSize].items[n%pageSize] == ord; n++ {
-			dst = append(dst, a.chunk(n, s.stride))
+		for n := a.findFirstRow(ord); n < a.rows && a.pages[n/pageSize].items[n%pageSize] == ord; n++ {
+			dst = append(dst, a.readChunk(n, s.stride))
 		}
 	}
 	return dst
@@ -224,19 +230,20 @@ type walk struct {
 	next []int // row, by axis
 }
 
-func (s *vectorState) walk() *walk { return &walk{vectorState: s, next: make([]int, len(s.axes))} }
+func (s *vectorState) startWalk() *walk { return &walk{vectorState: s, next: make([]int, len(s.axes))} }
 
-// of returns the chunks of item ord in dst, axis by axis.
-func (w *walk) of(dst []chunk, ord uint32) []chunk {
+// readItemChunks returns the chunks of item ord in dst, axis by axis.
+func (w *walk) readItemChunks(dst []chunk, ord uint32) []chunk {
 	for i := range w.axes {
-		a, n := &w.axes[i], w.next[i]
+		a := &w.axes[i]
+		n := w.next[i]
 		for ; n < a.rows; n++ {
 			item := a.pages[n/pageSize].items[n%pageSize]
 			if item > ord {
 				break
 			}
 			if item == ord {
-				dst = append(dst, a.chunk(n, w.stride))
+				dst = append(dst, a.readChunk(n, w.stride))
 			}
 		}
 		w.next[i] = n
@@ -251,18 +258,18 @@ func (s *vectorState) Compact() (*vectorState, error) {
 	n.Checkpoint = s.Checkpoint
 	profiles := make([]uint32, s.Facets.Len()) // new number plus one
 	var chunks []chunk
-	rows := s.walk()
+	rows := s.startWalk()
 	for ord := range uint32(s.IDs.Len()) {
-		prof := s.profile(ord)
+		prof := s.loadProfile(ord)
 		if prof == vectorGone {
 			continue
 		}
 		if profiles[prof] == 0 {
 			profiles[prof] = n.Facets.Intern(s.Facets.Facets(prof)) + 1
 		}
-		chunks = rows.of(chunks[:0], ord)
-		at := s.position(ord)
-		if err := n.add(s.IDs.ID(ord), at, profiles[prof]-1, chunks); err != nil {
+		chunks = rows.readItemChunks(chunks[:0], ord)
+		at := s.findPosition(ord)
+		if err := n.addItemChunks(s.IDs.ID(ord), at, profiles[prof]-1, chunks); err != nil {
 			return nil, err
 		}
 	}

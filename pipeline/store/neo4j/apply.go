@@ -17,12 +17,13 @@ func (db *DB) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
 	for {
 		var wiping bool
 		var reached int64
-		err := db.write(ctx, tenant, func(t *tx) error {
-			state, err := t.lock()
+		err := db.runWriteTransaction(ctx, tenant, func(t *tx) error {
+			state, err := t.lockTenant()
 			if err != nil {
 				return err
 			}
-			if wiping, reached = state.wiping, state.checkpoint; wiping {
+			wiping, reached = state.wiping, state.checkpoint
+			if wiping {
 				return nil
 			}
 			if from, back := db.rollback.WentBack(tenant, state.checkpoint); back {
@@ -32,7 +33,7 @@ func (db *DB) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
 				return nil
 			}
 			reached = b.UpTo
-			return t.apply(b, state)
+			return t.applyBatch(b, state)
 		})
 		if err != nil {
 			return err
@@ -41,7 +42,7 @@ func (db *DB) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
 			db.rollback.Raise(tenant, reached)
 			return nil
 		}
-		if err := db.wipe(ctx, tenant); err != nil {
+		if err := db.finishReset(ctx, tenant); err != nil {
 			return err
 		}
 	}
@@ -53,17 +54,17 @@ type state struct {
 	wiping            bool // a reset has begun
 }
 
-// lock takes the tenant's lock until the end of the transaction and reads its node, which
+// lockTenant takes the tenant's lock until the end of the transaction and reads its node, which
 // it makes when there is none.
-func (t *tx) lock() (state, error) {
-	_, err := t.rows(`MERGE (t:SatchelTenant {name: $tenant})
+func (t *tx) lockTenant() (state, error) {
+	_, err := t.runStatement(`MERGE (t:SatchelTenant {name: $tenant})
 		ON CREATE SET t.checkpoint = 0, t.items = 0, t.wiping = false
 		SET t.locked = true`, nil)
 	if err != nil {
 		return state{}, err
 	}
 	// A statement of its own: it reads what was committed before the lock was given.
-	rows, err := t.rows("MATCH (t:SatchelTenant {name: $tenant}) RETURN t.checkpoint, t.items, t.wiping", nil)
+	rows, err := t.runStatement("MATCH (t:SatchelTenant {name: $tenant}) RETURN t.checkpoint, t.items, t.wiping", nil)
 	if err != nil {
 		return state{}, err
 	}
@@ -71,9 +72,12 @@ func (t *tx) lock() (state, error) {
 	if len(rows) != 1 {
 		return state{}, fmt.Errorf("read tenant %q: %w", t.tenant, graph.ErrCorrupt)
 	}
-	v, ok := rows[0].Values, false
-	if s.checkpoint, ok = v[0].(int64); ok {
-		if s.items, ok = v[1].(int64); ok {
+	v := rows[0].Values
+	ok := false
+	s.checkpoint, ok = v[0].(int64)
+	if ok {
+		s.items, ok = v[1].(int64)
+		if ok {
 			s.wiping, ok = v[2].(bool)
 		}
 	}
@@ -83,9 +87,9 @@ func (t *tx) lock() (state, error) {
 	return s, nil
 }
 
-// apply folds a batch and writes what it changes.
-func (t *tx) apply(b *graph.Batch, s state) error {
-	rows, err := t.stored(b.IDs())
+// applyBatch folds a batch and writes what it changes.
+func (t *tx) applyBatch(b *graph.Batch, s state) error {
+	rows, err := t.readStoredRows(b.IDs())
 	if err != nil {
 		return err
 	}
@@ -98,19 +102,19 @@ func (t *tx) apply(b *graph.Batch, s state) error {
 	for _, id := range slices.SortedFunc(maps.Keys(rows), cmp.Compare[string]) {
 		if r := rows[id]; r.Changed || r.Removed {
 			old := before[id]
-			e.add(t.tenant, id, &old, r)
+			e.addChangedRow(t.tenant, id, &old, r)
 		}
 	}
-	return t.commit(&e, b.UpTo)
+	return t.writeEffect(&e, b.UpTo)
 }
 
-// stored reads the rows of ids that have one.
-func (t *tx) stored(ids []string) (map[string]*graph.Row, error) {
+// readStoredRows reads the rows of ids that have one.
+func (t *tx) readStoredRows(ids []string) (map[string]*graph.Row, error) {
 	found := make(map[string]*graph.Row, len(ids))
 	if len(ids) == 0 {
 		return found, nil
 	}
-	rows, err := t.rows(`UNWIND $ids AS id MATCH (n:SatchelItem {tenant: $tenant, id: id})
+	rows, err := t.runStatement(`UNWIND $ids AS id MATCH (n:SatchelItem {tenant: $tenant, id: id})
 		WHERE n.data IS NOT NULL RETURN n.id, n.data`, params{"ids": ids})
 	if err != nil {
 		return nil, err
@@ -153,7 +157,7 @@ type effect struct {
 // later is added to the order of edges that were added, which come after a node's own.
 const later = 1 << 20
 
-func (e *effect) add(tenant, id string, old, r *graph.Row) {
+func (e *effect) addChangedRow(tenant, id string, old, r *graph.Row) {
 	if old.Position > 0 {
 		e.items--
 	}
@@ -165,7 +169,7 @@ func (e *effect) add(tenant, id string, old, r *graph.Row) {
 	if r.Position > 0 {
 		e.items++
 	}
-	p := properties(&r.Facets)
+	p := makeProperties(&r.Facets)
 	p["tenant"], p["id"], p["position"], p["data"] = tenant, id, r.Position, r.Append(nil)
 	e.puts = append(e.puts, params{"id": id, "props": p})
 	anew := old.Key != 0 && r.Key == 0 // removed and put again
@@ -175,7 +179,7 @@ func (e *effect) add(tenant, id string, old, r *graph.Row) {
 	}
 	if replaced {
 		for i, l := range r.Links {
-			e.link(id, l, r.Position, i, true)
+			e.appendLink(id, l, r.Position, i, true)
 		}
 		for i, name := range r.Entities {
 			e.names = append(e.names, params{"from": id, "to": name, "rel": string(schemas.RelMentions),
@@ -187,11 +191,11 @@ func (e *effect) add(tenant, id string, old, r *graph.Row) {
 		kept = 0
 	}
 	for i := kept; i < len(r.Added); i++ {
-		e.link(id, r.Added[i].Link, r.Added[i].Position, later+i, false)
+		e.appendLink(id, r.Added[i].Link, r.Added[i].Position, later+i, false)
 	}
 }
 
-func (e *effect) link(from string, l schemas.Link, at int64, order int, own bool) {
+func (e *effect) appendLink(from string, l schemas.Link, at int64, order int, own bool) {
 	e.links = append(e.links, params{"from": from, "to": l.To, "rel": string(l.Rel), "at": at, "ord": order, "own": own})
 }
 
@@ -215,8 +219,8 @@ const (
 		AND m.data IS NULL AND NOT EXISTS { (m)-[:SATCHEL_LINK]-() } DELETE m`
 )
 
-// commit writes an effect and the checkpoint. What nothing names any more goes.
-func (t *tx) commit(e *effect, upTo int64) error {
+// writeEffect writes an effect and the checkpoint. What nothing names any more goes.
+func (t *tx) writeEffect(e *effect, upTo int64) error {
 	for _, step := range []struct {
 		what, statement string
 		list            *[]any
@@ -229,7 +233,7 @@ func (t *tx) commit(e *effect, upTo int64) error {
 		{"write entities", nameEntities, &e.names, false},
 		{"remove what nothing names", dropUnconnected, &e.unconnected, false},
 	} {
-		rows, err := t.each(step.statement, *step.list)
+		rows, err := t.runForList(step.statement, *step.list)
 		if err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
 		}
@@ -239,7 +243,7 @@ func (t *tx) commit(e *effect, upTo int64) error {
 			}
 		}
 	}
-	_, err := t.rows("MATCH (t:SatchelTenant {name: $tenant}) SET t.checkpoint = $upTo, t.items = $items",
+	_, err := t.runStatement("MATCH (t:SatchelTenant {name: $tenant}) SET t.checkpoint = $upTo, t.items = $items",
 		params{"upTo": upTo, "items": e.items})
 	if err != nil {
 		return fmt.Errorf("move checkpoint: %w", err)
@@ -249,16 +253,16 @@ func (t *tx) commit(e *effect, upTo int64) error {
 
 // Reset implements graph.Driver. A reset that was cut short is ended by the next Apply.
 func (db *DB) Reset(ctx context.Context, tenant string) error {
-	err := db.write(ctx, tenant, func(t *tx) error {
-		if _, err := t.lock(); err != nil {
+	err := db.runWriteTransaction(ctx, tenant, func(t *tx) error {
+		if _, err := t.lockTenant(); err != nil {
 			return err
 		}
-		_, err := t.rows("MATCH (t:SatchelTenant {name: $tenant}) SET t.wiping = true, t.checkpoint = 0, t.items = 0", nil)
+		_, err := t.runStatement("MATCH (t:SatchelTenant {name: $tenant}) SET t.wiping = true, t.checkpoint = 0, t.items = 0", nil)
 		return err
 	})
 	if err == nil {
 		db.rollback.Forget(tenant)
-		err = db.wipe(ctx, tenant)
+		err = db.finishReset(ctx, tenant)
 	}
 	if err != nil {
 		return fmt.Errorf("reset graph: %w", err)
@@ -269,28 +273,30 @@ func (db *DB) Reset(ctx context.Context, tenant string) error {
 // wipeRows is how many nodes of each kind one transaction of a reset removes.
 const wipeRows = 2000
 
-// wipe ends a reset that has begun, some nodes at a time.
-func (db *DB) wipe(ctx context.Context, tenant string) error {
+// finishReset ends a reset that has begun, some nodes at a time.
+func (db *DB) finishReset(ctx context.Context, tenant string) error {
 	for done := false; !done; {
-		err := db.write(ctx, tenant, func(t *tx) error {
-			s, err := t.lock()
+		err := db.runWriteTransaction(ctx, tenant, func(t *tx) error {
+			s, err := t.lockTenant()
 			if err != nil {
 				return err
 			}
-			if done = !s.wiping; done {
+			done = !s.wiping
+			if done {
 				return nil
 			}
 			left := int64(0)
 			for _, label := range []string{"SatchelItem", "SatchelEntity"} {
-				rows, err := t.rows("MATCH (n:"+label+" {tenant: $tenant}) WITH n LIMIT $rows DETACH DELETE n RETURN count(*)", params{"rows": wipeRows})
+				rows, err := t.runStatement("MATCH (n:"+label+" {tenant: $tenant}) WITH n LIMIT $rows DETACH DELETE n RETURN count(*)", params{"rows": wipeRows})
 				if err != nil {
 					return err
 				}
-				n, _ := first(rows).(int64)
+				n, _ := findFirstValue(rows).(int64)
 				left += n
 			}
-			if done = left == 0; done {
-				_, err = t.rows("MATCH (t:SatchelTenant {name: $tenant}) SET t.wiping = false", nil)
+			done = left == 0
+			if done {
+				_, err = t.runStatement("MATCH (t:SatchelTenant {name: $tenant}) SET t.wiping = false", nil)
 			}
 			return err
 		})
@@ -308,10 +314,10 @@ func (db *DB) Drop(ctx context.Context) error {
 	}
 	for _, step := range [...]struct{ label, name string }{{"SatchelItem", "tenant"}, {"SatchelEntity", "tenant"}, {"SatchelTenant", "name"}} {
 		for left := int64(1); left > 0; {
-			err := db.write(ctx, "", func(t *tx) error {
-				rows, err := t.rows("MATCH (n:"+step.label+") WHERE n."+step.name+" STARTS WITH $ns WITH n LIMIT $rows DETACH DELETE n RETURN count(*)",
+			err := db.runWriteTransaction(ctx, "", func(t *tx) error {
+				rows, err := t.runStatement("MATCH (n:"+step.label+") WHERE n."+step.name+" STARTS WITH $ns WITH n LIMIT $rows DETACH DELETE n RETURN count(*)",
 					params{"ns": db.cfg.Namespace, "rows": wipeRows})
-				left, _ = first(rows).(int64)
+				left, _ = findFirstValue(rows).(int64)
 				return err
 			})
 			if err != nil {

@@ -15,23 +15,23 @@ type crowds struct {
 // maxCrowds bounds the counts that are kept.
 const maxCrowds = 256
 
-// crowd returns how many items the population of a walk has; false for a tenant that has nothing.
-func (k *walker) crowd() (items int64, ok bool, err error) {
-	rows, err := k.rows("MATCH (t:SatchelTenant {name: $tenant}) RETURN t.items, t.checkpoint", nil)
+// countPopulation returns how many items the population of a walk has; false for a tenant that has nothing.
+func (k *walker) countPopulation() (items int64, ok bool, err error) {
+	rows, err := k.runStatement("MATCH (t:SatchelTenant {name: $tenant}) RETURN t.items, t.checkpoint", nil)
 	if err != nil || len(rows) == 0 {
 		return 0, false, err
 	}
 	items, _ = rows[0].Values[0].(int64)
 	if conds := k.w.Population.Conds(); len(conds) > 0 {
 		key := fmt.Sprintf("%q %v %q", k.tenant, rows[0].Values[1], fmt.Sprint(conds))
-		if items, err = k.crowds.count(key, func() (int64, error) {
-			return k.number(k.crowded())
+		if items, err = k.crowds.countOnce(key, func() (int64, error) {
+			return k.readCount(k.makeCountStatement())
 		}); err != nil {
 			return 0, false, err
 		}
 	}
 	if len(k.w.Exclude) > 0 {
-		n, err := k.number("MATCH (x:SatchelItem {tenant: $tenant}) WHERE x.id IN $exclude AND " + k.among + " RETURN count(x)")
+		n, err := k.readCount("MATCH (x:SatchelItem {tenant: $tenant}) WHERE x.id IN $exclude AND " + k.among + " RETURN count(x)")
 		if err != nil {
 			return 0, false, err
 		}
@@ -40,20 +40,20 @@ func (k *walker) crowd() (items int64, ok bool, err error) {
 	return items, true, nil
 }
 
-// crowded counts the items of the population.
-func (k *walker) crowded() string {
+// makeCountStatement counts the items of the population.
+func (k *walker) makeCountStatement() string {
 	return "MATCH (x:SatchelItem {tenant: $tenant}) WHERE " + k.among + " RETURN count(x)"
 }
 
-// number is what a statement returns that counts.
-func (k *walker) number(statement string) (int64, error) {
-	rows, err := k.rows(statement, k.params)
-	n, _ := first(rows).(int64)
+// readCount is what a statement returns that counts.
+func (k *walker) readCount(statement string) (int64, error) {
+	rows, err := k.runStatement(statement, k.params)
+	n, _ := findFirstValue(rows).(int64)
 	return n, err
 }
 
-// count returns what was counted under a key before, or counts.
-func (c *crowds) count(key string, count func() (int64, error)) (int64, error) {
+// countOnce returns what was counted under a key before, or counts.
+func (c *crowds) countOnce(key string, count func() (int64, error)) (int64, error) {
 	c.mu.Lock()
 	n, ok := c.by[key]
 	c.mu.Unlock()

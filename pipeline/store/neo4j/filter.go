@@ -6,16 +6,16 @@ import (
 	"satchel/schemas"
 )
 
-// conditions translates f for the node variable v; values become parameters in p.
+// translateFilter translates f for the node variable v; values become parameters in p.
 // "false" stands for what never holds.
-func conditions(f schemas.Filter, v string, p params) string {
+func translateFilter(f schemas.Filter, v string, p params) string {
 	if f.IsNone() {
 		return "false"
 	}
 	text := v + ".position > 0"
 	for i, c := range f.Conds() {
 		name := v + strconv.Itoa(i)
-		text += " AND " + condition(&c, v, "$"+name)
+		text += " AND " + translateCondition(&c, v, "$"+name)
 		if c.Op == schemas.AtMost || c.Op == schemas.AtLeast {
 			p[name] = c.Number
 		} else {
@@ -35,9 +35,9 @@ const (
 	numberFacet
 )
 
-// property returns the name under which a field is stored. Only these names reach a
+// findProperty returns the name under which a field is stored. Only these names reach a
 // statement.
-func property(f schemas.Field) (string, kind) {
+func findProperty(f schemas.Field) (string, kind) {
 	switch f {
 	case schemas.FieldKind, schemas.FieldType, schemas.FieldCategory, schemas.FieldSession, schemas.FieldSigner:
 		return string(f), textFacet
@@ -49,8 +49,8 @@ func property(f schemas.Field) (string, kind) {
 	return "", unknown
 }
 
-func condition(c *schemas.Cond, v, value string) string {
-	name, kind := property(c.Field)
+func translateCondition(c *schemas.Cond, v, value string) string {
+	name, kind := findProperty(c.Field)
 	at := v + "." + name
 	in := at + " IN " + value
 	empty := at + " = ''"
@@ -58,7 +58,8 @@ func condition(c *schemas.Cond, v, value string) string {
 		in = "any(x IN " + at + " WHERE x IN " + value + ")"
 		empty = "size(" + at + ") = 0"
 	}
-	number, words := kind == numberFacet, kind == textFacet || kind == listFacet
+	number := kind == numberFacet
+	words := kind == textFacet || kind == listFacet
 	switch {
 	case c.Op == schemas.AtMost && number:
 		return at + " <= " + value
@@ -74,8 +75,8 @@ func condition(c *schemas.Cond, v, value string) string {
 	return "false"
 }
 
-// properties returns what is stored of facets, as conditions read it.
-func properties(f *schemas.Facets) params {
+// makeProperties returns what is stored of facets, as conditions read it.
+func makeProperties(f *schemas.Facets) params {
 	list := func(l []string) []string { return append([]string{}, l...) }
 	number := func(b bool) int {
 		if b {

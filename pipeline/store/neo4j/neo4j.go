@@ -87,7 +87,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if at.User != nil {
 		return nil, fmt.Errorf("open graph store: %w: the URL holds a user; name user and password apart from it", ErrUnusable)
 	}
-	trust, err := c.trust()
+	trust, err := c.readCertificates()
 	if err != nil {
 		return nil, err
 	}
@@ -102,14 +102,14 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, fmt.Errorf("open graph store: %w: %w", ErrUnusable, err)
 	}
 	db := &DB{driver: driver, cfg: c}
-	if err := db.prepare(ctx, at.Host); err != nil {
+	if err := db.prepareServer(ctx, at.Host); err != nil {
 		return nil, errors.Join(err, db.Close(ctx))
 	}
 	return db, nil
 }
 
-// trust reads the certificates to trust, nil for the system's.
-func (c *Config) trust() (*tls.Config, error) {
+// readCertificates reads the certificates to trust, nil for the system's.
+func (c *Config) readCertificates() (*tls.Config, error) {
 	if c.CAFile == "" {
 		return nil, nil
 	}

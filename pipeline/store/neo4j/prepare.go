@@ -32,9 +32,9 @@ const schemaWait = 2 * time.Minute
 // its creation was cut off.
 const nameTaken = "Neo.ClientError.Schema.IndexWithNameAlreadyExists"
 
-// prepare tries until the server answers and has the constraints, what it says will not
+// prepareServer tries until the server answers and has the constraints, what it says will not
 // change, or ConnectWait is over. Several processes may do so at once.
-func (db *DB) prepare(ctx context.Context, host string) error {
+func (db *DB) prepareServer(ctx context.Context, host string) error {
 	within, cancel := context.WithTimeout(ctx, db.cfg.ConnectWait)
 	defer cancel()
 	patient, stop := context.WithTimeout(ctx, schemaWait)
@@ -44,17 +44,17 @@ func (db *DB) prepare(ctx context.Context, host string) error {
 		err := db.checkVersion(within, host)
 		if err == nil {
 			within = patient // it is there: what it is doing is not cut off
-			err = db.constrain(patient)
+			err = db.createConstraints(patient)
 		}
 		if err == nil {
-			err = db.plan(patient)
+			err = db.planUsualWalk(patient)
 		}
 		var refused *neo4j.Neo4jError
 		if err == nil || errors.Is(err, ErrUnusable) {
 			return err
 		}
 		if errors.As(err, &refused) && !refused.IsRetriable() && refused.Code != nameTaken {
-			return db.unusable(host, err)
+			return db.explainUnusable(host, err)
 		}
 		if last == nil || within.Err() == nil {
 			last = err
@@ -63,7 +63,7 @@ func (db *DB) prepare(ctx context.Context, host string) error {
 		select {
 		case <-within.Done():
 			pause.Stop()
-			return db.unusable(host, errors.Join(ctx.Err(), last))
+			return db.explainUnusable(host, errors.Join(ctx.Err(), last))
 		case <-pause.C:
 		}
 	}
@@ -73,21 +73,21 @@ func (db *DB) prepare(ctx context.Context, host string) error {
 func (db *DB) checkVersion(ctx context.Context, host string) (err error) {
 	session := db.driver.NewSession(ctx, neo4j.SessionConfig{DatabaseName: db.cfg.Database})
 	defer func() { err = errors.Join(err, session.Close(ctx)) }()
-	rows, err := collect(ctx, session, "CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel' RETURN versions[0]")
+	rows, err := collectRecords(ctx, session, "CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel' RETURN versions[0]")
 	if err != nil {
 		return err
 	}
-	if version, ok := first(rows).(string); !ok || !recent(version) {
-		return fmt.Errorf("open graph store: %w: the server at %s is Neo4j %v, at least %d.%d is needed", ErrUnusable, host, first(rows), minMajor, minMinor)
+	if version, ok := findFirstValue(rows).(string); !ok || !isRecentVersion(version) {
+		return fmt.Errorf("open graph store: %w: the server at %s is Neo4j %v, at least %d.%d is needed", ErrUnusable, host, findFirstValue(rows), minMajor, minMinor)
 	}
 	return nil
 }
 
-// constrain creates the constraints that are not there.
-func (db *DB) constrain(ctx context.Context) (err error) {
+// createConstraints creates the constraints that are not there.
+func (db *DB) createConstraints(ctx context.Context) (err error) {
 	session := db.driver.NewSession(ctx, neo4j.SessionConfig{DatabaseName: db.cfg.Database})
 	defer func() { err = errors.Join(err, session.Close(ctx)) }()
-	rows, err := collect(ctx, session, "SHOW CONSTRAINTS YIELD name WHERE name STARTS WITH 'satchel_' RETURN name")
+	rows, err := collectRecords(ctx, session, "SHOW CONSTRAINTS YIELD name WHERE name STARTS WITH 'satchel_' RETURN name")
 	if err != nil {
 		return err
 	}
@@ -99,23 +99,23 @@ func (db *DB) constrain(ctx context.Context) (err error) {
 		if there[c.name] {
 			continue
 		}
-		_, err := collect(ctx, session, c.statement)
+		_, err := collectRecords(ctx, session, c.statement)
 		var refused *neo4j.Neo4jError
 		if errors.As(err, &refused) && refused.Code == nameTaken {
 			// The server refuses to drop the index of a constraint, whoever has created that meanwhile.
-			_, other := collect(ctx, session, "DROP INDEX "+c.name+" IF EXISTS")
+			_, other := collectRecords(ctx, session, "DROP INDEX "+c.name+" IF EXISTS")
 			return errors.Join(err, other)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	_, err = collect(ctx, session, "CALL db.awaitIndexes(60)")
+	_, err = collectRecords(ctx, session, "CALL db.awaitIndexes(60)")
 	return err
 }
 
-// unusable turns an error at the start into a sentence that says what to change.
-func (db *DB) unusable(host string, err error) error {
+// explainUnusable turns an error at the start into a sentence that says what to change.
+func (db *DB) explainUnusable(host string, err error) error {
 	says := "the server at " + host + " cannot be reached"
 	var e *neo4j.Neo4jError
 	if errors.As(err, &e) {
@@ -140,8 +140,8 @@ func (db *DB) unusable(host string, err error) error {
 	return fmt.Errorf("open graph store: %w: %s", ErrUnusable, says)
 }
 
-// recent reports whether a version is new enough; those by year ("2025.01.0") are.
-func recent(version string) bool {
+// isRecentVersion reports whether a version is new enough; those by year ("2025.01.0") are.
+func isRecentVersion(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	x, err := strconv.Atoi(major)
@@ -149,8 +149,8 @@ func recent(version string) bool {
 	return err == nil && err2 == nil && (x > minMajor || x == minMajor && y >= minMinor)
 }
 
-// collect runs a statement outside a transaction of ours.
-func collect(ctx context.Context, s neo4j.SessionWithContext, statement string) ([]*neo4j.Record, error) {
+// collectRecords runs a statement outside a transaction of ours.
+func collectRecords(ctx context.Context, s neo4j.SessionWithContext, statement string) ([]*neo4j.Record, error) {
 	result, err := s.Run(ctx, statement, nil)
 	if err != nil {
 		return nil, err
@@ -158,8 +158,8 @@ func collect(ctx context.Context, s neo4j.SessionWithContext, statement string) 
 	return result.Collect(ctx)
 }
 
-// first returns the first value of the first row, nil for none.
-func first(rows []*neo4j.Record) any {
+// findFirstValue returns the first value of the first row, nil for none.
+func findFirstValue(rows []*neo4j.Record) any {
 	if len(rows) == 0 || len(rows[0].Values) == 0 {
 		return nil
 	}

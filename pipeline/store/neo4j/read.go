@@ -10,9 +10,9 @@ import (
 
 // Checkpoint implements graph.Driver. It asks the member of a cluster that writes.
 func (db *DB) Checkpoint(ctx context.Context, tenant string) (at int64, err error) {
-	err = db.write(ctx, tenant, func(t *tx) error {
-		rows, err := t.rows("MATCH (t:SatchelTenant {name: $tenant}) RETURN t.checkpoint", nil)
-		at, _ = first(rows).(int64)
+	err = db.runWriteTransaction(ctx, tenant, func(t *tx) error {
+		rows, err := t.runStatement("MATCH (t:SatchelTenant {name: $tenant}) RETURN t.checkpoint", nil)
+		at, _ = findFirstValue(rows).(int64)
 		return err
 	})
 	if err != nil {
@@ -27,9 +27,9 @@ func (db *DB) Between(ctx context.Context, tenant string, ids []string, f schema
 	p := params{"ids": ids}
 	statement := fmt.Sprintf(`UNWIND $ids AS id MATCH (n:SatchelItem {tenant: $tenant, id: id})-[e:SATCHEL_LINK]->(m:SatchelItem)
 		WHERE m.tenant = $tenant AND m.id IN $ids AND %s AND %s
-		RETURN DISTINCT n.id, e.rel, m.id`, conditions(f, "n", p), conditions(f, "m", p))
-	err = db.read(ctx, tenant, func(t *tx) error {
-		rows, err := t.rows(statement, p)
+		RETURN DISTINCT n.id, e.rel, m.id`, translateFilter(f, "n", p), translateFilter(f, "m", p))
+	err = db.runReadTransaction(ctx, tenant, func(t *tx) error {
+		rows, err := t.runStatement(statement, p)
 		out = make([]schemas.Edge, 0, len(rows))
 		for _, r := range rows {
 			var e schemas.Edge
@@ -47,10 +47,10 @@ func (db *DB) Between(ctx context.Context, tenant string, ids []string, f schema
 // Remaining counts which of the items the graph holds; erasure asks it. What is only the
 // far end of someone else's link is not held.
 func (db *DB) Remaining(ctx context.Context, tenant string, ids []string) (n int, err error) {
-	err = db.write(ctx, tenant, func(t *tx) error {
-		rows, err := t.rows(`UNWIND $ids AS id MATCH (n:SatchelItem {tenant: $tenant, id: id})
+	err = db.runWriteTransaction(ctx, tenant, func(t *tx) error {
+		rows, err := t.runStatement(`UNWIND $ids AS id MATCH (n:SatchelItem {tenant: $tenant, id: id})
 			WHERE n.data IS NOT NULL RETURN count(n)`, params{"ids": ids})
-		found, _ := first(rows).(int64)
+		found, _ := findFirstValue(rows).(int64)
 		n = int(found)
 		return err
 	})
@@ -71,8 +71,8 @@ func (db *DB) Scan(ctx context.Context, tenant string, yield func(id string, n *
 	}
 	for last, more := "", true; more; {
 		var page []found
-		err := db.read(ctx, tenant, func(t *tx) error {
-			rows, err := t.rows(`MATCH (n:SatchelItem {tenant: $tenant}) WHERE n.id > $last AND n.data IS NOT NULL
+		err := db.runReadTransaction(ctx, tenant, func(t *tx) error {
+			rows, err := t.runStatement(`MATCH (n:SatchelItem {tenant: $tenant}) WHERE n.id > $last AND n.data IS NOT NULL
 				RETURN n.id, n.data ORDER BY n.id LIMIT $rows`, params{"last": last, "rows": scanRows})
 			page = page[:0]
 			for _, r := range rows {

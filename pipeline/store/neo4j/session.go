@@ -12,17 +12,17 @@ import (
 
 type params = map[string]any
 
-// read runs work in a transaction that reads, on any member of a cluster.
-func (db *DB) read(ctx context.Context, tenant string, work func(t *tx) error) error {
-	return db.run(ctx, tenant, neo4j.AccessModeRead, work)
+// runReadTransaction runs work in a transaction that reads, on any member of a cluster.
+func (db *DB) runReadTransaction(ctx context.Context, tenant string, work func(t *tx) error) error {
+	return db.runTransaction(ctx, tenant, neo4j.AccessModeRead, work)
 }
 
-// write runs work in a transaction that writes. Work may run more than once.
-func (db *DB) write(ctx context.Context, tenant string, work func(t *tx) error) error {
-	return db.run(ctx, tenant, neo4j.AccessModeWrite, work)
+// runWriteTransaction runs work in a transaction that writes. Work may run more than once.
+func (db *DB) runWriteTransaction(ctx context.Context, tenant string, work func(t *tx) error) error {
+	return db.runTransaction(ctx, tenant, neo4j.AccessModeWrite, work)
 }
 
-func (db *DB) run(ctx context.Context, tenant string, mode neo4j.AccessMode, work func(t *tx) error) (err error) {
+func (db *DB) runTransaction(ctx context.Context, tenant string, mode neo4j.AccessMode, work func(t *tx) error) (err error) {
 	within, cancel := context.WithTimeout(ctx, db.cfg.Timeout)
 	defer cancel()
 	config := neo4j.SessionConfig{AccessMode: mode, DatabaseName: db.cfg.Database, FetchSize: neo4j.FetchAll}
@@ -30,7 +30,7 @@ func (db *DB) run(ctx context.Context, tenant string, mode neo4j.AccessMode, wor
 		config.Bookmarks = marks.(neo4j.Bookmarks)
 	}
 	session := db.driver.NewSession(within, config)
-	defer func() { err = errors.Join(err, named(ctx, session.Close(context.WithoutCancel(ctx)))) }()
+	defer func() { err = errors.Join(err, cleanError(ctx, session.Close(context.WithoutCancel(ctx)))) }()
 	execute := session.ExecuteRead
 	if mode == neo4j.AccessModeWrite {
 		execute = session.ExecuteWrite
@@ -45,7 +45,7 @@ func (db *DB) run(ctx context.Context, tenant string, mode neo4j.AccessMode, wor
 	case mode == neo4j.AccessModeWrite:
 		db.marks.Store(tenant, session.LastBookmarks())
 	}
-	return named(ctx, err)
+	return cleanError(ctx, err)
 }
 
 // tx is a transaction of one tenant.
@@ -55,8 +55,8 @@ type tx struct {
 	tenant string
 }
 
-// rows runs a statement; the parameter "tenant" is added.
-func (t *tx) rows(statement string, p params) ([]*neo4j.Record, error) {
+// runStatement runs a statement; the parameter "tenant" is added.
+func (t *tx) runStatement(statement string, p params) ([]*neo4j.Record, error) {
 	if p == nil {
 		p = params{}
 	}
@@ -68,12 +68,12 @@ func (t *tx) rows(statement string, p params) ([]*neo4j.Record, error) {
 	return result.Collect(t.ctx)
 }
 
-// each runs a statement for a list, which is its parameter "list"; for none it does not.
-func (t *tx) each(statement string, list []any) ([]*neo4j.Record, error) {
+// runForList runs a statement for a list, which is its parameter "list"; for none it does not.
+func (t *tx) runForList(statement string, list []any) ([]*neo4j.Record, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	return t.rows(statement, params{"list": list})
+	return t.runStatement(statement, params{"list": list})
 }
 
 // serverError is an error of the server without its text, which may quote what is stored.
@@ -82,9 +82,9 @@ type serverError struct{ *neo4j.Neo4jError }
 func (e serverError) Error() string { return "Neo4j answers " + e.Code }
 func (e serverError) Unwrap() error { return e.Neo4jError }
 
-// named takes what is stored out of an error, and names one that came of the caller's
+// cleanError takes what is stored out of an error, and names one that came of the caller's
 // context after it.
-func named(ctx context.Context, err error) error {
+func cleanError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func named(ctx context.Context, err error) error {
 	}
 	var limit *neo4j.TransactionExecutionLimit
 	if errors.As(err, &limit) && len(limit.Errors) > 0 {
-		return fmt.Errorf("%s: %w", limit.Cause, named(ctx, limit.Errors[len(limit.Errors)-1]))
+		return fmt.Errorf("%s: %w", limit.Cause, cleanError(ctx, limit.Errors[len(limit.Errors)-1]))
 	}
 	var e *neo4j.Neo4jError
 	if errors.As(err, &e) {

@@ -51,8 +51,8 @@ const (
 
 // Walk implements graph.Driver: one statement for each hop, in one transaction.
 func (db *DB) Walk(ctx context.Context, tenant string, w graph.Walk) (out []graph.Visit, err error) {
-	err = db.read(ctx, tenant, func(t *tx) error {
-		out, err = db.walker(t, w).walk()
+	err = db.runReadTransaction(ctx, tenant, func(t *tx) error {
+		out, err = db.newWalker(t, w).walkGraph()
 		return err
 	})
 	if err != nil {
@@ -61,46 +61,46 @@ func (db *DB) Walk(ctx context.Context, tenant string, w graph.Walk) (out []grap
 	return out, nil
 }
 
-// usual is what policies ask of the items that a principal may see: the built-in one these, in this order.
-func usual() schemas.Filter {
+// makeUsualFilter is what policies ask of the items that a principal may see: the built-in one these, in this order.
+func makeUsualFilter() schemas.Filter {
 	return schemas.Where(
 		schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost}, schemas.Cond{Field: schemas.FieldGroups, Op: schemas.EmptyOrIn},
 		schemas.Cond{Field: schemas.FieldPurposes, Op: schemas.EmptyOrIn}, schemas.Cond{Field: schemas.FieldTrust, Op: schemas.AtLeast},
 		schemas.Cond{Field: schemas.FieldCredentials, Op: schemas.AtMost}, schemas.Cond{Field: schemas.FieldSensitivity, Op: schemas.AtMost})
 }
 
-// plan has the server plan what a usual walk asks, with nothing there. A server that has just started takes seconds, and
+// planUsualWalk has the server plan what a usual walk asks, with nothing there. A server that has just started takes seconds, and
 // whoever ends a statement while it is planned has it planned again the next time.
-func (db *DB) plan(ctx context.Context) error {
-	return db.read(ctx, "", func(t *tx) error {
-		k := db.walker(t, graph.Walk{FanOut: 1, Filter: usual(), Population: usual()})
-		if _, _, err := k.crowd(); err != nil {
+func (db *DB) planUsualWalk(ctx context.Context) error {
+	return db.runReadTransaction(ctx, "", func(t *tx) error {
+		k := db.newWalker(t, graph.Walk{FanOut: 1, Filter: makeUsualFilter(), Population: makeUsualFilter()})
+		if _, _, err := k.countPopulation(); err != nil {
 			return err
 		}
 		const id = "00000000-0000-0000-0000-000000000000" // the server plans for texts of a length
 		k.params["items"] = int64(0)
-		_, err := k.number(k.crowded())
+		_, err := k.readCount(k.makeCountStatement())
 		if err == nil {
-			_, err = k.seed(k.statement(seedItems, k.start), []string{id}, "", nil)
+			_, err = k.appendSeeds(k.fillStatement(seedItems, k.start), []string{id}, "", nil)
 		}
 		if err == nil {
-			_, err = k.seed(k.statement(seedEntities, k.start), []string{id}, graph.EntityPrefix, nil)
+			_, err = k.appendSeeds(k.fillStatement(seedEntities, k.start), []string{id}, graph.EntityPrefix, nil)
 		}
 		if err == nil {
-			_, err = k.hop([]step{{element: "4:" + id + ":0"}})
+			_, err = k.followEdges([]step{{element: "4:" + id + ":0"}})
 		}
 		return err
 	})
 }
 
-func (db *DB) walker(t *tx, w graph.Walk) *walker {
+func (db *DB) newWalker(t *tx, w graph.Walk) *walker {
 	k := &walker{tx: t, w: w, crowds: &db.crowds, params: params{"fanout": w.FanOut, "rels": nil, "exclude": append([]string{}, w.Exclude...)}, seen: map[string]bool{}}
-	k.start = conditions(w.Filter, "m", k.params)
+	k.start = translateFilter(w.Filter, "m", k.params)
 	k.pass = k.start
 	if len(w.Through) > 0 { // the parameters of the filter keep their names
-		k.pass = conditions(w.Filter.And(schemas.Where(w.Through...)), "m", k.params)
+		k.pass = translateFilter(w.Filter.And(schemas.Where(w.Through...)), "m", k.params)
 	}
-	k.counts = conditions(w.Population, "x", k.params)
+	k.counts = translateFilter(w.Population, "x", k.params)
 	k.among = k.counts
 	if len(w.Exclude) > 0 {
 		k.start, k.pass, k.counts = k.start+passOver("m"), k.pass+passOver("m"), k.counts+passOver("x")
@@ -128,21 +128,21 @@ type walker struct {
 	seen   map[string]bool // elements
 }
 
-func (k *walker) walk() (out []graph.Visit, err error) {
-	items, ok, err := k.crowd()
+func (k *walker) walkGraph() (out []graph.Visit, err error) {
+	items, ok, err := k.countPopulation()
 	if err != nil || !ok {
 		return nil, err
 	}
 	k.params["items"] = items
-	level, err := k.seed(k.statement(seedItems, k.start), k.w.From, "", nil)
+	level, err := k.appendSeeds(k.fillStatement(seedItems, k.start), k.w.From, "", nil)
 	if err != nil {
 		return nil, err
 	}
-	if level, err = k.seed(k.statement(seedEntities, k.start), k.w.Entities, graph.EntityPrefix, level); err != nil {
+	if level, err = k.appendSeeds(k.fillStatement(seedEntities, k.start), k.w.Entities, graph.EntityPrefix, level); err != nil {
 		return nil, err
 	}
 	for hop := 1; hop <= k.w.Hops && len(level) > 0 && len(out) < k.w.Limit; hop++ {
-		if level, err = k.hop(level); err != nil {
+		if level, err = k.followEdges(level); err != nil {
 			return nil, err
 		}
 		start := len(out)
@@ -156,21 +156,21 @@ func (k *walker) walk() (out []graph.Visit, err error) {
 	return out[:min(len(out), k.w.Limit)], nil
 }
 
-// statement puts the conditions on an item, and those of the population, into a statement.
-func (k *walker) statement(text, items string) string {
+// fillStatement puts the conditions on an item, and those of the population, into a statement.
+func (k *walker) fillStatement(text, items string) string {
 	return strings.NewReplacer("%[1]s", items, "%[2]s", k.counts).Replace(text)
 }
 
 // passOver is the condition that a node is none of those that the walk excludes.
 func passOver(v string) string { return " AND NOT " + v + ".id IN $exclude" }
 
-// seed appends what the walk starts from, in the order of ids.
-func (k *walker) seed(statement string, ids []string, prefix string, level []step) ([]step, error) {
+// appendSeeds appends what the walk starts from, in the order of ids.
+func (k *walker) appendSeeds(statement string, ids []string, prefix string, level []step) ([]step, error) {
 	if len(ids) == 0 {
 		return level, nil
 	}
 	k.params["ids"] = ids
-	rows, err := k.rows(statement, k.params)
+	rows, err := k.runStatement(statement, k.params)
 	if err != nil {
 		return nil, err
 	}
@@ -195,14 +195,14 @@ func (k *walker) seed(statement string, ids []string, prefix string, level []ste
 	return append(level, found...), nil
 }
 
-// hop returns what the edges of level reach first.
-func (k *walker) hop(level []step) (next []step, err error) {
+// followEdges returns what the edges of level reach first.
+func (k *walker) followEdges(level []step) (next []step, err error) {
 	from := make([]string, len(level))
 	for i := range level {
 		from[i] = level[i].element
 	}
 	k.params["from"] = from
-	rows, err := k.rows(k.statement(nextHop, k.pass), k.params)
+	rows, err := k.runStatement(k.fillStatement(nextHop, k.pass), k.params)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,8 @@ func (db *Items) SetTokens(ctx context.Context, tenant string, counts map[string
 	var tokens []int32
 	for id, n := range counts {
 		if n >= 1 {
-			ids, tokens = append(ids, id), append(tokens, int32(n))
+			ids = append(ids, id)
+			tokens = append(tokens, int32(n))
 		}
 	}
 	if len(ids) == 0 {
@@ -161,9 +162,11 @@ func (db *Items) Scan(ctx context.Context, tenant string, sel items.Selection, y
 			if err != nil {
 				return err
 			}
-			n, wanted := 0, true
+			n := 0
+			wanted := true
 			err = eachRecord(rows, func(r *schemas.Record) bool {
-				n, after = n+1, r.ID
+				n = n + 1
+				after = r.ID
 				wanted = wanted && yield(r)
 				return wanted
 			})

@@ -28,10 +28,10 @@ func (db *Items) Apply(ctx context.Context, tenant string, b *items.Batch) error
 		b.Fold(row.Checkpoint, rows)
 		for id, r := range rows {
 			if r.Changed || r.Erased {
-				w.add(id, r, before[id])
+				w.addRowChange(id, r, before[id])
 			}
 		}
-		return tx.SendBatch(ctx, w.batch(b.UpTo)).Close()
+		return tx.SendBatch(ctx, w.makeBatch(b.UpTo)).Close()
 	})
 	return wrapItems("apply", err)
 }
@@ -107,14 +107,15 @@ type itemsPuts struct {
 	facets     FacetArrays
 }
 
-func (w *writer) add(id string, r *items.Row, before counted) {
+func (w *writer) addRowChange(id string, r *items.Row, before counted) {
 	after := countedOf(r)
 	w.change.items += after.items - before.items
 	w.change.users += after.users - before.users
 	w.change.turns += after.turns - before.turns
 	if before.speaker != after.speaker || before.first != after.first {
 		if before.speaker != "" {
-			w.speakers, w.left = append(w.speakers, before.speaker), append(w.left, before.speaker)
+			w.speakers = append(w.speakers, before.speaker)
+			w.left = append(w.left, before.speaker)
 		}
 		if after.speaker != "" {
 			w.speakers = append(w.speakers, after.speaker)
@@ -126,14 +127,16 @@ func (w *writer) add(id string, r *items.Row, before counted) {
 	case r.Put == nil && r.Key != 0:
 		w.headIDs, w.heads = append(w.headIDs, id), append(w.heads, r.Metadata.Append(nil))
 	default:
-		w.put.add(id, r)
+		w.put.addItemRow(id, r)
 	}
 }
 
-func (p *itemsPuts) add(id string, r *items.Row) {
-	tokens, body := int32(-1), []byte{}
+func (p *itemsPuts) addItemRow(id string, r *items.Row) {
+	tokens := int32(-1)
+	body := []byte{}
 	if r.Put != nil {
-		tokens, body = int32(max(r.Put.Tokens, 0)), items.AppendPayload(nil, r.Put)
+		tokens = int32(max(r.Put.Tokens, 0))
+		body = items.AppendPayload(nil, r.Put)
 	}
 	h := &r.Metadata
 	p.ids, p.tokens, p.head, p.body = append(p.ids, id), append(p.tokens, tokens), append(p.head, h.Append(nil)), append(p.body, body)
@@ -162,8 +165,8 @@ const (
 	moveCheckpoint = "UPDATE tenants SET checkpoint = $2, items = items + $3, users = users + $4, turns = turns + $5 WHERE id = $1"
 )
 
-// batch returns the statements, the checkpoint last.
-func (w *writer) batch(upTo int64) *pgx.Batch {
+// makeBatch returns the statements, the checkpoint last.
+func (w *writer) makeBatch(upTo int64) *pgx.Batch {
 	batch := &pgx.Batch{}
 	if len(w.erased) > 0 {
 		batch.Queue(removeRows, w.tenant, w.erased)
@@ -176,16 +179,16 @@ func (w *writer) batch(upTo int64) *pgx.Batch {
 		batch.Queue(fmt.Sprintf(upsertRows, FacetUnnest(11)), append(args, p.facets.Args()...)...)
 	}
 	if len(w.left) > 0 {
-		batch.Queue(forgetNames, w.tenant, distinct(w.left))
+		batch.Queue(forgetNames, w.tenant, sortDistinct(w.left))
 	}
 	if len(w.speakers) > 0 {
-		batch.Queue(rememberName, w.tenant, distinct(w.speakers))
+		batch.Queue(rememberName, w.tenant, sortDistinct(w.speakers))
 	}
 	batch.Queue(moveCheckpoint, w.tenant, upTo, w.change.items, w.change.users, w.change.turns)
 	return batch
 }
 
-func distinct(names []string) []string {
+func sortDistinct(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -49,7 +49,7 @@ func (db *Items) Windows(ctx context.Context, tenant string, spots []items.Windo
 		for i := range spots {
 			a := &spots[i]
 			if a.Before > 0 {
-				list, err := members(results)
+				list, err := collectMembers(results)
 				if err != nil {
 					return err
 				}
@@ -57,7 +57,7 @@ func (db *Items) Windows(ctx context.Context, tenant string, spots []items.Windo
 				out[i] = list
 			}
 			if a.After > 0 {
-				list, err := members(results)
+				list, err := collectMembers(results)
 				if err != nil {
 					return err
 				}
@@ -72,7 +72,7 @@ func (db *Items) Windows(ctx context.Context, tenant string, spots []items.Windo
 	return out, wrapItems("look around", err)
 }
 
-func members(results pgx.BatchResults) ([]items.Member, error) {
+func collectMembers(results pgx.BatchResults) ([]items.Member, error) {
 	rows, err := results.Query()
 	if err != nil {
 		return nil, err
@@ -92,7 +92,8 @@ func (db *Items) SetNovelties(ctx context.Context, tenant string, novelties map[
 		for id, r := range rows {
 			if r.Metadata.Position > 0 {
 				r.Metadata.SetNovelty(novelties[id])
-				there, heads = append(there, id), append(heads, r.Metadata.Append(nil))
+				there = append(there, id)
+				heads = append(heads, r.Metadata.Append(nil))
 			}
 		}
 		_, err = tx.Exec(ctx, putHeads, row.ID, there, heads)

@@ -123,7 +123,7 @@ func (x *Keyword) Scrub(ctx context.Context, s scope.Scope) error {
 
 // Remaining counts which of the items the index holds; an erasure asks it.
 func (x *Keyword) Remaining(ctx context.Context, s scope.Scope, ids []string) (n int, err error) {
-	tenant, _, err := x.tenant(ctx, s)
+	tenant, _, err := x.findTenant(ctx, s)
 	if err == nil {
 		err = x.pool.QueryRow(ctx, "SELECT count(*) FROM docs WHERE tenant = $1 AND id = ANY($2)", tenant, ids).Scan(&n)
 	}
@@ -137,8 +137,8 @@ func wrapKeyword(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, CleanError(err))
 }
 
-// tenant returns a tenant's number and checkpoint, zeros for one that has nothing.
-func (x *Keyword) tenant(ctx context.Context, s scope.Scope) (id int32, checkpoint int64, err error) {
+// findTenant returns a tenant's number and checkpoint, zeros for one that has nothing.
+func (x *Keyword) findTenant(ctx context.Context, s scope.Scope) (id int32, checkpoint int64, err error) {
 	if err := s.Check(); err != nil {
 		return 0, 0, err
 	}
@@ -151,7 +151,7 @@ func (x *Keyword) tenant(ctx context.Context, s scope.Scope) (id int32, checkpoi
 
 // Checkpoint returns the position up to which changes are in the index, 0 for none.
 func (x *Keyword) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
-	_, checkpoint, err := x.tenant(ctx, s)
+	_, checkpoint, err := x.findTenant(ctx, s)
 	return checkpoint, wrapKeyword("read keyword checkpoint", err)
 }
 
@@ -166,16 +166,16 @@ func (x *Keyword) Search(ctx context.Context, s scope.Scope, q keyword.Query) (k
 	if q.Limit < 0 || q.Limit > keyword.MaxLimit {
 		return keyword.Result{}, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, keyword.MaxLimit)
 	}
-	tenant, _, err := x.tenant(ctx, s)
+	tenant, _, err := x.findTenant(ctx, s)
 	if err != nil || tenant == 0 || q.Filter.IsNone() {
 		return keyword.Result{}, wrapKeyword("search keywords", err)
 	}
-	query, err := x.query(ctx, tenant, q.Text)
+	query, err := x.makeTextQuery(ctx, tenant, q.Text)
 	if err != nil {
 		return keyword.Result{}, wrapKeyword("search keywords", err)
 	}
 	args := []any{tenant, query, q.Limit}
-	where := conditions(&q, &args)
+	where := makeConditions(&q, &args)
 	counts := FilterCondition(q.Population, "d", &args)
 	count := "SELECT docs FROM tenants WHERE id = $1"
 	if len(q.Filter.Conds())+len(q.Exclude)+len(q.Population.Conds()) > 0 || q.Population.IsNone() {
@@ -201,17 +201,17 @@ func (x *Keyword) Search(ctx context.Context, s scope.Scope, q keyword.Query) (k
 
 // Score returns the query's score of each id. See keyword.Index.
 func (x *Keyword) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids []string) ([]float64, error) {
-	tenant, _, err := x.tenant(ctx, s)
+	tenant, _, err := x.findTenant(ctx, s)
 	out := make([]float64, len(ids))
 	if err != nil || tenant == 0 || len(ids) == 0 || q.Filter.IsNone() {
 		return out, wrapKeyword("score keywords", err)
 	}
-	query, err := x.query(ctx, tenant, q.Text)
+	query, err := x.makeTextQuery(ctx, tenant, q.Text)
 	if err != nil {
 		return nil, wrapKeyword("score keywords", err)
 	}
 	args := []any{tenant, query, ids}
-	where := conditions(&q, &args)
+	where := makeConditions(&q, &args)
 	rows, err := x.pool.Query(ctx, `SELECT d.id, ts_rank(d.tsv, $2::tsquery, 1)::float8 FROM docs d
 		WHERE d.tenant = $1 AND d.id = ANY ($3) AND d.tsv @@ $2::tsquery AND `+where, args...)
 	if err != nil {
@@ -230,8 +230,8 @@ func (x *Keyword) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids
 	return out, wrapKeyword("score keywords", err)
 }
 
-// conditions are the filter of a query and what it excludes.
-func conditions(q *keyword.Query, args *[]any) string {
+// makeConditions are the filter of a query and what it excludes.
+func makeConditions(q *keyword.Query, args *[]any) string {
 	where := FilterCondition(q.Filter, "d", args)
 	if len(q.Exclude) > 0 {
 		*args = append(*args, q.Exclude)
@@ -242,19 +242,21 @@ func conditions(q *keyword.Query, args *[]any) string {
 
 // ScoreTexts returns the score of documents of these texts. See keyword.Index.
 func (x *Keyword) ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query, texts []string) ([]float64, error) {
-	tenant, _, err := x.tenant(ctx, s)
+	tenant, _, err := x.findTenant(ctx, s)
 	out := make([]float64, len(texts))
 	if err != nil || tenant == 0 || len(texts) == 0 {
 		return out, wrapKeyword("score texts", err)
 	}
-	query, err := x.query(ctx, tenant, q.Text)
+	query, err := x.makeTextQuery(ctx, tenant, q.Text)
 	if err != nil {
 		return nil, wrapKeyword("score texts", err)
 	}
-	vectors, source := make([]string, len(texts)), "t::tsvector"
+	vectors := make([]string, len(texts))
+	source := "t::tsvector"
 	for i, text := range texts {
-		if vectors[i] = vector(tenant, text); x.language != "" {
-			vectors[i] = indexable(ShortText(text))
+		vectors[i] = makeTextVector(tenant, text)
+		if x.language != "" {
+			vectors[i] = cutForVector(ShortText(text))
 		}
 	}
 	args := []any{query, vectors}
@@ -262,7 +264,7 @@ func (x *Keyword) ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query
 		source = "to_tsvector($3::regconfig, t)"
 		args = append(args, x.language)
 		// The query's lexemes carry the tenant's prefix; those of the texts do not.
-		args[0] = strings.ReplaceAll(query, "'"+prefix(tenant), "'")
+		args[0] = strings.ReplaceAll(query, "'"+makePrefix(tenant), "'")
 	}
 	rows, err := x.pool.Query(ctx, "SELECT ts_rank("+source+", $1::tsquery, 1)::float8 FROM unnest($2::text[]) WITH ORDINALITY AS u(t, n) ORDER BY n", args...)
 	if err != nil {

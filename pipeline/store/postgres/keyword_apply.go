@@ -24,11 +24,11 @@ func (x *Keyword) Apply(ctx context.Context, s scope.Scope, changes []keyword.Ch
 		}
 		last = c.Position
 	}
-	err := UpdateTenant(ctx, x.pool, s.Tenant(), func(tx pgx.Tx, row Tenant) error { return x.apply(ctx, tx, row, changes, upTo) })
+	err := UpdateTenant(ctx, x.pool, s.Tenant(), func(tx pgx.Tx, row Tenant) error { return x.applyChanges(ctx, tx, row, changes, upTo) })
 	return wrapKeyword("apply keyword changes", err)
 }
 
-func (x *Keyword) apply(ctx context.Context, tx pgx.Tx, row Tenant, changes []keyword.Change, upTo int64) error {
+func (x *Keyword) applyChanges(ctx context.Context, tx pgx.Tx, row Tenant, changes []keyword.Change, upTo int64) error {
 	if upTo <= row.Checkpoint {
 		return nil
 	}
@@ -49,11 +49,11 @@ func (x *Keyword) apply(ctx context.Context, tx pgx.Tx, row Tenant, changes []ke
 	for id, d := range final {
 		if d == nil {
 			gone = append(gone, id)
-		} else if err := w.add(x, row.ID, d); err != nil {
+		} else if err := w.addDocument(x, row.ID, d); err != nil {
 			return err
 		}
 	}
-	grown, err := x.write(ctx, tx, row.ID, gone, &w)
+	grown, err := x.writeDocuments(ctx, tx, row.ID, gone, &w)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ type keywordPuts struct {
 	facets     FacetArrays
 }
 
-func (w *keywordPuts) add(x *Keyword, tenant int32, d *keyword.Doc) error {
+func (w *keywordPuts) addDocument(x *Keyword, tenant int32, d *keyword.Doc) error {
 	facets, err := json.Marshal(d.Facets)
 	if err != nil {
 		return fmt.Errorf("encode facets of %q: %w", d.ID, err)
@@ -78,9 +78,9 @@ func (w *keywordPuts) add(x *Keyword, tenant int32, d *keyword.Doc) error {
 		fmt.Fprintf(h, "%d ", len(part))
 		h.Write(part)
 	}
-	words := indexable(ShortText(d.Text))
+	words := cutForVector(ShortText(d.Text))
 	if x.language == "" {
-		words = vector(tenant, d.Text)
+		words = makeTextVector(tenant, d.Text)
 	}
 	w.ids, w.words, w.digests = append(w.ids, d.ID), append(w.words, words), append(w.digests, h.Sum(nil))
 	w.facets.Add(&d.Facets)
@@ -94,8 +94,8 @@ const putDocs = `INSERT INTO docs (tenant, id, digest, tsv, ` + FacetNames + `)
 		purposes = excluded.purposes, level = excluded.level, trust = excluded.trust, sensitivity = excluded.sensitivity, pii = excluded.pii, credentials = excluded.credentials
 	RETURNING (xmax = 0)`
 
-// write removes and puts documents and returns by how many there are more.
-func (x *Keyword) write(ctx context.Context, tx pgx.Tx, tenant int32, gone []string, w *keywordPuts) (grown int64, err error) {
+// writeDocuments removes and puts documents and returns by how many there are more.
+func (x *Keyword) writeDocuments(ctx context.Context, tx pgx.Tx, tenant int32, gone []string, w *keywordPuts) (grown int64, err error) {
 	if len(gone) > 0 {
 		tag, err := tx.Exec(ctx, "DELETE FROM docs WHERE tenant = $1 AND id = ANY ($2)", tenant, gone)
 		if err != nil {
@@ -109,7 +109,7 @@ func (x *Keyword) write(ctx context.Context, tx pgx.Tx, tenant int32, gone []str
 	args := append([]any{tenant, w.ids, w.digests, w.words}, w.facets.Args()...)
 	made := "u.words::tsvector"
 	if x.language != "" {
-		made = fmt.Sprintf(prefixed, "to_tsvector("+quote(x.language)+"::regconfig, u.words)")
+		made = fmt.Sprintf(prefixed, "to_tsvector("+quoteText(x.language)+"::regconfig, u.words)")
 	}
 	rows, err := tx.Query(ctx, fmt.Sprintf(putDocs, made, FacetUnnest(5)), args...)
 	if err != nil {
@@ -126,7 +126,7 @@ func (x *Keyword) write(ctx context.Context, tx pgx.Tx, tenant int32, gone []str
 
 // Digest returns the SHA-256 over the digests of the tenant's documents, in order of their ids.
 func (x *Keyword) Digest(ctx context.Context, s scope.Scope) (sum [32]byte, err error) {
-	tenant, _, err := x.tenant(ctx, s)
+	tenant, _, err := x.findTenant(ctx, s)
 	if err != nil {
 		return sum, wrapKeyword("digest keywords", err)
 	}

@@ -18,21 +18,21 @@ const (
 	maxText      = 256 << 10
 )
 
-// prefix is what every lexeme of a tenant begins with.
-func prefix(tenant int32) string { return strconv.FormatInt(int64(tenant), 10) + "/" }
+// makePrefix is what every lexeme of a tenant begins with.
+func makePrefix(tenant int32) string { return strconv.FormatInt(int64(tenant), 10) + "/" }
 
 // prefixed is an expression that gives the lexemes of the tsvector in it the tenant's
 // prefix; $1 is the tenant's number.
 const prefixed = `coalesce((SELECT string_agg('''' || ($1::int)::text || '/' || replace(replace(l.lexeme, '\', '\\'), '''', '''''') || ''':' || array_to_string(l.positions, ','), ' ')
 	FROM unnest(%s) l), '')::tsvector`
 
-// quote returns s as a quoted lexeme or literal.
-func quote(s string) string {
+// quoteText returns s as a quoted lexeme or literal.
+func quoteText(s string) string {
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), "'", "''") + "'"
 }
 
-// indexable returns the beginning of a text that a tsvector can hold.
-func indexable(text string) string {
+// cutForVector returns the beginning of a text that a tsvector can hold.
+func cutForVector(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
@@ -43,28 +43,31 @@ func indexable(text string) string {
 	return text[:end]
 }
 
-// vector returns the text form of the tsvector of a text's terms.
-func vector(tenant int32, text string) string {
+// makeTextVector returns the text form of the tsvector of a text's terms.
+func makeTextVector(tenant int32, text string) string {
 	var a language.Analyzer
 	a.Analyze(text)
-	at, order := make(map[string][]int, a.Len()), make([]string, 0, a.Len())
+	at := make(map[string][]int, a.Len())
+	order := make([]string, 0, a.Len())
 	size := 0
 	for i := range a.Len() {
 		term := a.Term(i)
 		positions, seen := at[string(term)]
 		if !seen {
-			if size += len(term) + 24; size > maxVector {
+			size += len(term) + 24
+			if size > maxVector {
 				break
 			}
 			order = append(order, string(term))
 		}
-		if size += 2; len(positions) < maxPositions {
+		size += 2
+		if len(positions) < maxPositions {
 			at[string(term)] = append(positions, min(i+1, maxPosition))
 		}
 	}
 	var b strings.Builder
 	for _, term := range order {
-		b.WriteString(quote(prefix(tenant) + ShortText(term)))
+		b.WriteString(quoteText(makePrefix(tenant) + ShortText(term)))
 		sep := byte(':')
 		for _, p := range at[term] {
 			b.WriteByte(sep)
@@ -76,14 +79,14 @@ func vector(tenant int32, text string) string {
 	return b.String()
 }
 
-// query returns the text form of the tsquery that asks for any term of text; "" asks for
+// makeTextQuery returns the text form of the tsquery that asks for any term of text; "" asks for
 // nothing.
-func (x *Keyword) query(ctx context.Context, tenant int32, text string) (string, error) {
+func (x *Keyword) makeTextQuery(ctx context.Context, tenant int32, text string) (string, error) {
 	var terms []string
 	if x.language == "" {
 		terms = language.Analyze(text)
 	} else {
-		err := x.pool.QueryRow(ctx, "SELECT ARRAY(SELECT lexeme FROM unnest(to_tsvector($1::regconfig, $2)))", x.language, indexable(ShortText(text))).Scan(&terms)
+		err := x.pool.QueryRow(ctx, "SELECT ARRAY(SELECT lexeme FROM unnest(to_tsvector($1::regconfig, $2)))", x.language, cutForVector(ShortText(text))).Scan(&terms)
 		if err != nil {
 			return "", err
 		}
@@ -93,7 +96,7 @@ func (x *Keyword) query(ctx context.Context, tenant int32, text string) (string,
 	for _, term := range terms {
 		if !seen[term] && len(quoted) < maxTerms {
 			seen[term] = true
-			quoted = append(quoted, quote(prefix(tenant)+ShortText(term)))
+			quoted = append(quoted, quoteText(makePrefix(tenant)+ShortText(term)))
 		}
 	}
 	return strings.Join(quoted, " | "), nil

@@ -80,12 +80,12 @@ func (db *Log) Update(ctx context.Context, tenants []string, fn func(eventlog.Tx
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return Attempt(func() error { return db.update(ctx, tenants, fn) })
+	return Attempt(func() error { return db.runTransaction(ctx, tenants, fn) })
 }
 
-// update runs fn in one transaction. Once it has begun it is not cancelled: its caller
+// runTransaction runs fn in one transaction. Once it has begun it is not cancelled: its caller
 // would not know whether it was committed.
-func (db *Log) update(ctx context.Context, tenants []string, fn func(eventlog.Tx) error) (err error) {
+func (db *Log) runTransaction(ctx context.Context, tenants []string, fn func(eventlog.Tx) error) (err error) {
 	waiting, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
 	conn, err := db.pool.Acquire(waiting)
@@ -96,15 +96,15 @@ func (db *Log) update(ctx context.Context, tenants []string, fn func(eventlog.Tx
 	ctx, cancelTx := context.WithTimeout(context.WithoutCancel(ctx), db.timeout)
 	defer cancelTx()
 	t := &tx{reader: reader{ctx: ctx, conn: conn.Conn()}, heads: make(map[string]*head, len(tenants))}
-	if err := t.begin(tenants); err != nil {
-		return errors.Join(err, t.rollback())
+	if err := t.beginTransaction(tenants); err != nil {
+		return errors.Join(err, t.rollBackTransaction())
 	}
 	if err := fn(t); err != nil {
-		return errors.Join(err, t.rollback())
+		return errors.Join(err, t.rollBackTransaction())
 	}
 	t.lead.Queue("COMMIT")
-	if err := t.flush(); err != nil {
-		return errors.Join(err, t.rollback())
+	if err := t.flushLead(); err != nil {
+		return errors.Join(err, t.rollBackTransaction())
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (db *Log) View(ctx context.Context, fn func(eventlog.Reader) error) error {
 	defer conn.Release()
 	r := &reader{ctx: ctx, conn: conn.Conn()}
 	r.lead.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-	return errors.Join(fn(r), r.rollback())
+	return errors.Join(fn(r), r.rollBackTransaction())
 }
 
 // Scrub implements eventlog.Driver.

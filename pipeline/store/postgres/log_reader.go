@@ -23,8 +23,8 @@ type reader struct {
 // logTenantID is the id of the tenant whose name is the first parameter.
 const logTenantID = "(SELECT id FROM tenants WHERE name = $1)"
 
-// query sends what leads and one query, and calls next for every row.
-func (r *reader) query(what, query string, args []any, next func(pgx.Rows) error) error {
+// queryRows sends what leads and one query, and calls next for every row.
+func (r *reader) queryRows(what, query string, args []any, next func(pgx.Rows) error) error {
 	leading := r.lead.Len()
 	batch := r.lead
 	r.lead = pgx.Batch{}
@@ -46,8 +46,8 @@ func (r *reader) query(what, query string, args []any, next func(pgx.Rows) error
 	return storeError(what, errors.Join(err, results.Close()))
 }
 
-// flush sends what leads.
-func (r *reader) flush() error {
+// flushLead sends what leads.
+func (r *reader) flushLead() error {
 	if r.lead.Len() == 0 {
 		return nil
 	}
@@ -56,8 +56,8 @@ func (r *reader) flush() error {
 	return storeError("write", r.conn.SendBatch(r.ctx, &batch).Close())
 }
 
-// rollback ends the transaction, if there is one and the connection still stands.
-func (r *reader) rollback() error {
+// rollBackTransaction ends the transaction, if there is one and the connection still stands.
+func (r *reader) rollBackTransaction() error {
 	if r.conn.IsClosed() || r.conn.PgConn().TxStatus() == 'I' {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (r *reader) rollback() error {
 
 func (r *reader) Tenants() ([]string, error) {
 	var tenants []string
-	err := r.query("read tenants", "SELECT name FROM tenants WHERE size > 0 ORDER BY name", nil, func(rows pgx.Rows) error {
+	err := r.queryRows("read tenants", "SELECT name FROM tenants WHERE size > 0 ORDER BY name", nil, func(rows pgx.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		tenants = append(tenants, name)
@@ -79,7 +79,7 @@ func (r *reader) Tenants() ([]string, error) {
 func (r *reader) Head(tenant string) (eventlog.Head, error) {
 	h := eventlog.Head{Tenant: tenant}
 	var root []byte
-	err := r.query("read head", "SELECT size, root FROM tenants WHERE name = $1 AND size <> 0", []any{tenant}, func(rows pgx.Rows) error {
+	err := r.queryRows("read head", "SELECT size, root FROM tenants WHERE name = $1 AND size <> 0", []any{tenant}, func(rows pgx.Rows) error {
 		return rows.Scan(&h.Size, &root)
 	})
 	if err != nil || h.Size == 0 {
@@ -102,7 +102,7 @@ const rowsQuery = `SELECT e.position, e.agent, e.type, e.source, e.event, e.subj
 
 func (r *reader) Rows(tenant string, after int64, limit int) ([]eventlog.Row, error) {
 	out := make([]eventlog.Row, 0, min(limit, 1024))
-	err := r.query("read rows", rowsQuery, []any{tenant, after, limit}, func(rows pgx.Rows) error {
+	err := r.queryRows("read rows", rowsQuery, []any{tenant, after, limit}, func(rows pgx.Rows) error {
 		out = append(out, eventlog.Row{})
 		return scanRow(rows, &out[len(out)-1])
 	})
@@ -137,11 +137,12 @@ func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
 	last := int64(-1)
 	for _, index := range indexes {
 		if n := index / chunkHashes; n != last {
-			numbers, last = append(numbers, n), n
+			numbers = append(numbers, n)
+			last = n
 		}
 	}
 	chunks := make(map[int64][]byte, len(numbers))
-	err := r.query("read hashes", chunksQuery, []any{tenant, numbers}, func(rows pgx.Rows) error {
+	err := r.queryRows("read hashes", chunksQuery, []any{tenant, numbers}, func(rows pgx.Rows) error {
 		var number, size int64
 		var chunk []byte
 		if err := rows.Scan(&number, &chunk, &size); err != nil {
@@ -158,7 +159,8 @@ func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
 	}
 	out := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
-		chunk, offset := chunks[index/chunkHashes], index%chunkHashes*hashSize
+		chunk := chunks[index/chunkHashes]
+		offset := index % chunkHashes * hashSize
 		if index < 0 || offset+hashSize > int64(len(chunk)) {
 			return nil, eventlog.Corrupt("tenant %q: the tree hash %d is missing", tenant, index)
 		}
@@ -170,7 +172,7 @@ func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
 func (r *reader) Attachment(tenant string, position int64) (*eventlog.Attachment, error) {
 	var salt, head, data []byte
 	const query = "SELECT salt, head, data FROM attachments WHERE tenant = " + logTenantID + " AND position = $2"
-	err := r.query("read attachment", query, []any{tenant, position}, func(rows pgx.Rows) error {
+	err := r.queryRows("read attachment", query, []any{tenant, position}, func(rows pgx.Rows) error {
 		return rows.Scan(&salt, &head, &data)
 	})
 	if err != nil || salt == nil {
@@ -213,7 +215,7 @@ func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
 	}
 	var out []int64
 	query := "SELECT DISTINCT e.position FROM " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY e.position"
-	err := r.query("read positions", query, args, func(rows pgx.Rows) error {
+	err := r.queryRows("read positions", query, args, func(rows pgx.Rows) error {
 		var position int64
 		err := rows.Scan(&position)
 		out = append(out, position)
@@ -228,7 +230,7 @@ const latestQuery = `SELECT COALESCE((SELECT max(e.position + 0) FROM entries e 
 
 func (r *reader) Latest(tenant string, subjects []string) ([]int64, error) {
 	latest := make([]int64, 0, len(subjects))
-	err := r.query("read latest positions", latestQuery, []any{tenant, subjects}, func(rows pgx.Rows) error {
+	err := r.queryRows("read latest positions", latestQuery, []any{tenant, subjects}, func(rows pgx.Rows) error {
 		var position int64
 		err := rows.Scan(&position)
 		latest = append(latest, position)

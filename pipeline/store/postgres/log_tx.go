@@ -32,15 +32,15 @@ const (
 	addHeads  = "INSERT INTO tenants (name) SELECT n FROM unnest($1::text[]) n ORDER BY n ON CONFLICT (name) DO NOTHING"
 )
 
-// begin begins the transaction and locks the tenants' heads, which it makes when they are
+// beginTransaction begins the transaction and locks the tenants' heads, which it makes when they are
 // not there.
-func (t *tx) begin(tenants []string) error {
+func (t *tx) beginTransaction(tenants []string) error {
 	t.lead.Queue("BEGIN")
 	if len(tenants) == 0 {
 		return nil
 	}
 	for {
-		err := t.query("lock heads", lockHeads, []any{tenants}, func(rows pgx.Rows) error {
+		err := t.queryRows("lock heads", lockHeads, []any{tenants}, func(rows pgx.Rows) error {
 			var name string
 			h := &head{}
 			err := rows.Scan(&name, &h.id, &h.size, &h.root, &h.tail)
@@ -83,11 +83,13 @@ func (t *tx) Find(tenant string, keys []eventlog.Key) ([]eventlog.Held, error) {
 	if h.size == 0 || len(keys) == 0 {
 		return held, nil
 	}
-	sources, events := make([]string, len(keys)), make([]string, len(keys))
+	sources := make([]string, len(keys))
+	events := make([]string, len(keys))
 	for i, k := range keys {
-		sources[i], events[i] = k.Source, k.ID
+		sources[i] = k.Source
+		events[i] = k.ID
 	}
-	err := t.query("find keys", findQuery, []any{h.id, sources, events}, func(rows pgx.Rows) error {
+	err := t.queryRows("find keys", findQuery, []any{h.id, sources, events}, func(rows pgx.Rows) error {
 		var i int64
 		var one eventlog.Held
 		var commitment, salt []byte
@@ -132,7 +134,8 @@ func (t *tx) Append(a eventlog.Addition) error {
 	var numbers []int64
 	var chunks [][]byte
 	for number := count / chunkHashes; len(tail) >= chunkHashes*hashSize; number++ {
-		numbers, chunks = append(numbers, number), append(chunks, tail[:chunkHashes*hashSize])
+		numbers = append(numbers, number)
+		chunks = append(chunks, tail[:chunkHashes*hashSize])
 		tail = tail[chunkHashes*hashSize:]
 	}
 	if len(numbers) > 0 {
@@ -149,15 +152,19 @@ type columns struct {
 	salt, head, data [][]byte
 }
 
-func (c *columns) add(position int64, salt *[32]byte, head, data []byte) {
-	c.positions, c.salt = append(c.positions, position), append(c.salt, salt[:])
+func (c *columns) appendEntry(position int64, salt *[32]byte, head, data []byte) {
+	c.positions = append(c.positions, position)
+	c.salt = append(c.salt, salt[:])
 	c.head, c.data = append(c.head, notNil(head)), append(c.data, notNil(data))
 }
 
 func (t *tx) putRows(tenant int32, rows []eventlog.Row) {
 	n := len(rows)
-	positions, recorded, at := make([]int64, n), make([]int64, n), make([]*int64, n)
-	commitments, attached := make([][]byte, n), make([][]byte, n)
+	positions := make([]int64, n)
+	recorded := make([]int64, n)
+	at := make([]*int64, n)
+	commitments := make([][]byte, n)
+	attached := make([][]byte, n)
 	var text [5][]string
 	for i := range text {
 		text[i] = make([]string, n)
@@ -168,7 +175,11 @@ func (t *tx) putRows(tenant int32, rows []eventlog.Row) {
 	for i := range rows {
 		r := &rows[i]
 		positions[i], recorded[i], commitments[i] = r.Position, r.RecordedAt.UnixNano(), r.Commitment[:]
-		text[0][i], text[1][i], text[2][i], text[3][i], text[4][i] = r.Agent, r.Type, r.Source, r.ID, r.Subject
+		text[0][i] = r.Agent
+		text[1][i] = r.Type
+		text[2][i] = r.Source
+		text[3][i] = r.ID
+		text[4][i] = r.Subject
 		if !r.Time.IsZero() {
 			ns := r.Time.UnixNano()
 			at[i] = &ns
@@ -177,14 +188,15 @@ func (t *tx) putRows(tenant int32, rows []eventlog.Row) {
 			attached[i] = r.Attachment[:]
 		}
 		if r.Content != nil {
-			content.add(r.Position, &r.Content.Salt, r.Content.Extensions, r.Content.Data)
+			content.appendEntry(r.Position, &r.Content.Salt, r.Content.Extensions, r.Content.Data)
 		}
 		if r.Attached == nil {
 			continue
 		}
-		attachments.add(r.Position, &r.Attached.Salt, eventlog.CanonicalRefs(r.Attached.Refs), r.Attached.Data)
+		attachments.appendEntry(r.Position, &r.Attached.Salt, eventlog.CanonicalRefs(r.Attached.Refs), r.Attached.Data)
 		for _, item := range r.Attached.Refs {
-			items, shownBy = append(items, item), append(shownBy, r.Position)
+			items = append(items, item)
+			shownBy = append(shownBy, r.Position)
 		}
 	}
 	t.lead.Queue(putEntries, tenant, positions, text[0], text[1], text[2], text[3], text[4], at, recorded, commitments, attached)
@@ -212,7 +224,7 @@ func (t *tx) Checkpoint(name string) (eventlog.Checkpoint, error) {
 	t.lead.Queue("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/' || $1, 1))", name)
 	var hash, sum []byte
 	var seq int64
-	err := t.query("read checkpoint", "SELECT fence, epoch, seq, hash, sum FROM checkpoints WHERE name = $1", []any{name}, func(rows pgx.Rows) error {
+	err := t.queryRows("read checkpoint", "SELECT fence, epoch, seq, hash, sum FROM checkpoints WHERE name = $1", []any{name}, func(rows pgx.Rows) error {
 		return rows.Scan(&c.Fence, &c.Epoch, &seq, &hash, &sum)
 	})
 	if err != nil || sum == nil {
@@ -238,22 +250,22 @@ func (t *tx) Erase(tenant string, content, attachments []int64) (contents, attac
 		return 0, 0, errors.New("erase: the tenant's head is not locked")
 	}
 	both := slices.Concat(content, attachments)
-	if _, err := t.delete("refs", h.id, both); err != nil {
+	if _, err := t.deletePositions("refs", h.id, both); err != nil {
 		return 0, 0, err
 	}
-	if attached, err = t.delete("attachments", h.id, both); err != nil {
+	if attached, err = t.deletePositions("attachments", h.id, both); err != nil {
 		return 0, 0, err
 	}
-	contents, err = t.delete("content", h.id, content)
+	contents, err = t.deletePositions("content", h.id, content)
 	return contents, attached, err
 }
 
-// delete removes the rows of positions and returns how many there were.
-func (t *tx) delete(table string, tenant int32, positions []int64) (int, error) {
+// deletePositions removes the rows of positions and returns how many there were.
+func (t *tx) deletePositions(table string, tenant int32, positions []int64) (int, error) {
 	if len(positions) == 0 {
 		return 0, nil
 	}
-	if err := t.flush(); err != nil {
+	if err := t.flushLead(); err != nil {
 		return 0, err
 	}
 	tag, err := t.conn.Exec(t.ctx, "DELETE FROM "+table+" WHERE tenant = $1 AND position = ANY ($2)", tenant, positions)

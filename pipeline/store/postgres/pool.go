@@ -66,7 +66,8 @@ func OpenPool(ctx context.Context, cfg PoolConfig) (*pgxpool.Pool, error) {
 	maps.Copy(settings, cfg.Settings)
 	var names, values []string
 	for name, value := range settings {
-		names, values = append(names, name), append(values, value)
+		names = append(names, name)
+		values = append(values, value)
 	}
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error { // at the start of a connection a pooler knows few settings
 		if _, err := c.Exec(ctx, "SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS s (name, value)", pgx.QueryExecModeExec, names, values); err != nil {
@@ -77,12 +78,12 @@ func OpenPool(ctx context.Context, cfg PoolConfig) (*pgxpool.Pool, error) {
 		}
 		return nil
 	}
-	pc.ConnConfig.OnPgError = func(_ *pgconn.PgConn, e *pgconn.PgError) bool { return !ends(e) }
+	pc.ConnConfig.OnPgError = func(_ *pgconn.PgConn, e *pgconn.PgError) bool { return !isSessionUseless(e) }
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", CleanError(err))
 	}
-	if err := prepare(ctx, pool, cfg); err != nil {
+	if err := prepareTables(ctx, pool, cfg); err != nil {
 		pool.Close()
 		return nil, inWords(err, pc.ConnConfig)
 	}
@@ -111,8 +112,8 @@ func errURL() error {
 	return &SetupError{Problem: "the database URL cannot be read: it has the form postgres://user:password@host:5432/database?sslmode=verify-full"}
 }
 
-// prepare checks the server and makes the tables.
-func prepare(ctx context.Context, pool *pgxpool.Pool, cfg PoolConfig) error {
+// prepareTables checks the server and makes the tables.
+func prepareTables(ctx context.Context, pool *pgxpool.Pool, cfg PoolConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	var version int

@@ -34,7 +34,7 @@ func Classify(err error) ErrorClass {
 	}
 	var server *pgconn.PgError
 	if !errors.As(err, &server) {
-		if networked(err) {
+		if isNetworkError(err) {
 			return Unreachable
 		}
 		return Other
@@ -53,14 +53,14 @@ func Classify(err error) ErrorClass {
 	return Other
 }
 
-// ends reports whether a session that answered so is of no more use: it was ended, or goes on to take no writes when its
+// isSessionUseless reports whether a session that answered so is of no more use: it was ended, or goes on to take no writes when its
 // server has long done so again.
-func ends(e *pgconn.PgError) bool {
+func isSessionUseless(e *pgconn.PgError) bool {
 	return e.SeverityUnlocalized == "FATAL" || e.Code == "25006" || strings.HasPrefix(e.Code, "57P")
 }
 
-// networked reports whether an error came from the connection and not from our own code.
-func networked(err error) bool {
+// isNetworkError reports whether an error came from the connection and not from our own code.
+func isNetworkError(err error) bool {
 	var connect *pgconn.ConnectError
 	var timeout interface{ Timeout() bool }
 	switch {

@@ -60,7 +60,7 @@ func (c *FacetArrays) Add(f *schemas.Facets) {
 		c.text[i] = append(c.text[i], ShortText(s))
 	}
 	for i, list := range [3][]string{f.Labels, f.Groups, f.Purposes} {
-		c.text[5+i][len(c.text[5+i])-1] = array(list)
+		c.text[5+i][len(c.text[5+i])-1] = encodeArray(list)
 	}
 	flag := func(b bool) float64 {
 		if b {
@@ -85,7 +85,7 @@ func (c *FacetArrays) Args() []any {
 	return args
 }
 
-func array(list []string) string {
+func encodeArray(list []string) string {
 	clean := make([]string, len(list))
 	for i, s := range list {
 		clean[i] = ShortText(s)
@@ -110,23 +110,26 @@ func FilterCondition(f schemas.Filter, alias string, args *[]any) string {
 	}
 	parts := []string{"true"}
 	for _, c := range f.Conds() {
-		parts = append(parts, condition(c, alias, args))
+		parts = append(parts, translateCondition(c, alias, args))
 	}
 	return strings.Join(parts, " AND ")
 }
 
-func condition(c schemas.Cond, alias string, args *[]any) string {
+func translateCondition(c schemas.Cond, alias string, args *[]any) string {
 	column := alias + "." + string(c.Field)
 	param := func(v any) string {
 		*args = append(*args, v)
 		return fmt.Sprintf("$%d", len(*args))
 	}
-	any, empty := "", ""
+	any := ""
+	empty := ""
 	switch c.Field {
 	case schemas.FieldLabels, schemas.FieldGroups, schemas.FieldPurposes:
-		any, empty = column+" ?| %s::text[]", column+" = '[]'"
+		any = column + " ?| %s::text[]"
+		empty = column + " = '[]'"
 	case schemas.FieldKind, schemas.FieldType, schemas.FieldCategory, schemas.FieldSession, schemas.FieldSigner:
-		any, empty = column+" = ANY (%s::text[])", column+" = ''"
+		any = column + " = ANY (%s::text[])"
+		empty = column + " = ''"
 	case schemas.FieldLevel, schemas.FieldTrust, schemas.FieldSensitivity, schemas.FieldPII, schemas.FieldCredentials:
 		switch c.Op {
 		case schemas.AtMost:

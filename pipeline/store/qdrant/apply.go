@@ -18,7 +18,7 @@ func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []vector.Chang
 	lock, _ := x.locks.LoadOrStore(tenant, &sync.Mutex{})
 	lock.(*sync.Mutex).Lock()
 	defer lock.(*sync.Mutex).Unlock()
-	at, err := x.checkpoint(ctx, tenant)
+	at, err := x.readCheckpoint(ctx, tenant)
 	if err != nil {
 		return err
 	}
@@ -29,10 +29,10 @@ func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []vector.Chang
 		x.rollback.Raise(tenant, at)
 		return nil
 	}
-	if err := x.replace(ctx, tenant, effectOf(tenant, changes, at), upTo); err != nil {
+	if err := x.replacePoints(ctx, tenant, effectOf(tenant, changes, at), upTo); err != nil {
 		return err
 	}
-	return x.advance(ctx, tenant, at, upTo)
+	return x.advanceCheckpoint(ctx, tenant, at, upTo)
 }
 
 // effect is what changes come to: the points to write, and the keys of every item touched.
@@ -67,7 +67,7 @@ func effectOf(tenant string, changes []vector.Change, after int64) effect {
 	for _, id := range order {
 		e.keys = append(e.keys, keyOf(tenant, id).String())
 		if c := last[id]; c != nil {
-			e.points = append(e.points, points(tenant, c.Position, c.Put)...)
+			e.points = append(e.points, makePoints(tenant, c.Position, c.Put)...)
 		}
 	}
 	return e
@@ -76,13 +76,13 @@ func effectOf(tenant string, changes []vector.Change, after int64) effect {
 // deleteKeys is how many items one request clears of what is left of them.
 const deleteKeys = 500
 
-// replace writes points and removes what else there is of the items, up to a position:
+// replacePoints writes points and removes what else there is of the items, up to a position:
 // what a later change wrote is left alone.
-func (x *Index) replace(ctx context.Context, tenant string, e effect, upTo int64) error {
+func (x *Index) replacePoints(ctx context.Context, tenant string, e effect, upTo int64) error {
 	older := notAfter(upTo)
 	keep := make([]*client.PointId, 0, len(e.points))
 	for some := range slices.Chunk(e.points, x.cfg.Batch) {
-		err := x.write(ctx, func(ctx context.Context) error {
+		err := x.callForWrite(ctx, func(ctx context.Context) error {
 			_, err := x.client.Upsert(ctx, &client.UpsertPoints{CollectionName: x.name, Wait: client.PtrOf(true), Points: some,
 				UpdateFilter: &client.Filter{Must: []*client.Condition{older}}})
 			return err
@@ -100,7 +100,7 @@ func (x *Index) replace(ctx context.Context, tenant string, e effect, upTo int64
 		if len(keep) > 0 {
 			f.MustNot = []*client.Condition{client.NewHasID(keep...)}
 		}
-		if err := x.remove(ctx, f); err != nil {
+		if err := x.removePoints(ctx, f); err != nil {
 			return fmt.Errorf("remove what was replaced of %d items: %w", len(some), err)
 		}
 	}
@@ -112,7 +112,7 @@ func (x *Index) Remove(ctx context.Context, s scope.Scope, ids []string, upTo in
 	for some := range slices.Chunk(keysOf(s.Tenant(), ids), deleteKeys) {
 		f := itemsOf(s.Tenant(), some)
 		f.Must = append(f.Must, notAfter(upTo))
-		if err := x.remove(ctx, f); err != nil {
+		if err := x.removePoints(ctx, f); err != nil {
 			return err
 		}
 	}
@@ -138,16 +138,16 @@ func itemsOf(tenant string, keys []string) *client.Filter {
 	return &client.Filter{Must: []*client.Condition{client.NewMatchKeyword(fieldTenant, tenant), client.NewMatchKeywords(fieldKey, keys...)}}
 }
 
-func (x *Index) remove(ctx context.Context, f *client.Filter) error {
-	return x.write(ctx, func(ctx context.Context) error {
+func (x *Index) removePoints(ctx context.Context, f *client.Filter) error {
+	return x.callForWrite(ctx, func(ctx context.Context) error {
 		_, err := x.client.Delete(ctx, &client.DeletePoints{CollectionName: x.name, Wait: client.PtrOf(true), Points: client.NewPointsSelectorFilter(f)})
 		return err
 	})
 }
 
-// checkpoint reads a tenant's checkpoint, 0 for none.
-func (x *Index) checkpoint(ctx context.Context, tenant string) (at int64, err error) {
-	err = x.read(ctx, func(ctx context.Context) error {
+// readCheckpoint reads a tenant's checkpoint, 0 for none.
+func (x *Index) readCheckpoint(ctx context.Context, tenant string) (at int64, err error) {
+	err = x.callForRead(ctx, func(ctx context.Context) error {
 		found, err := x.client.Get(ctx, &client.GetPoints{CollectionName: x.name, Ids: []*client.PointId{client.NewIDUUID(checkpointOf(tenant).String())},
 			WithPayload: client.NewWithPayloadInclude(fieldCheckpoint)})
 		if len(found) == 1 {
@@ -161,13 +161,13 @@ func (x *Index) checkpoint(ctx context.Context, tenant string) (at int64, err er
 	return at, nil
 }
 
-// advance moves the checkpoint from one position to another. When it is not where this
+// advanceCheckpoint moves the checkpoint from one position to another. When it is not where this
 // batch began, someone else writes the tenant: it goes back, and both are told.
-func (x *Index) advance(ctx context.Context, tenant string, from, to int64) error {
+func (x *Index) advanceCheckpoint(ctx context.Context, tenant string, from, to int64) error {
 	if err := x.moveCheckpoint(ctx, tenant, from, to); err != nil {
 		return err
 	}
-	at, err := x.checkpoint(ctx, tenant)
+	at, err := x.readCheckpoint(ctx, tenant)
 	if err != nil {
 		return err
 	}
@@ -191,9 +191,9 @@ func (x *Index) moveCheckpoint(ctx context.Context, tenant string, from, to int6
 	if from == 0 {
 		return x.setCheckpoint(ctx, tenant, to, &client.Filter{Must: []*client.Condition{there}})
 	}
-	request := &client.SetPayloadPoints{CollectionName: x.name, Wait: client.PtrOf(true), Ordering: &client.WriteOrdering{Type: client.WriteOrderingType_Strong}, Payload: payload{fieldCheckpoint: whole(to)},
+	request := &client.SetPayloadPoints{CollectionName: x.name, Wait: client.PtrOf(true), Ordering: &client.WriteOrdering{Type: client.WriteOrderingType_Strong}, Payload: payload{fieldCheckpoint: makeWholeValue(to)},
 		PointsSelector: client.NewPointsSelectorFilter(&client.Filter{Must: []*client.Condition{client.NewHasID(client.NewIDUUID(checkpointOf(tenant).String())), there}})}
-	err := x.write(ctx, func(ctx context.Context) error {
+	err := x.callForWrite(ctx, func(ctx context.Context) error {
 		_, err := x.client.SetPayload(ctx, request)
 		return err
 	})
@@ -207,8 +207,8 @@ func (x *Index) moveCheckpoint(ctx context.Context, tenant string, from, to int6
 func (x *Index) setCheckpoint(ctx context.Context, tenant string, at int64, only *client.Filter) error {
 	request := &client.UpsertPoints{CollectionName: x.name, Wait: client.PtrOf(true), Ordering: &client.WriteOrdering{Type: client.WriteOrderingType_Strong}, UpdateFilter: only,
 		Points: []*client.PointStruct{{Id: client.NewIDUUID(checkpointOf(tenant).String()), Vectors: client.NewVectorsMap(map[string]*client.Vector{}),
-			Payload: payload{fieldTenant: text(tenant), fieldCheckpoint: whole(at)}}}}
-	err := x.write(ctx, func(ctx context.Context) error {
+			Payload: payload{fieldTenant: makeTextValue(tenant), fieldCheckpoint: makeWholeValue(at)}}}}
+	err := x.callForWrite(ctx, func(ctx context.Context) error {
 		_, err := x.client.Upsert(ctx, request)
 		return err
 	})
@@ -220,7 +220,7 @@ func (x *Index) setCheckpoint(ctx context.Context, tenant string, at int64, only
 
 // Checkpoint returns the position up to which changes are in the index, 0 for none.
 func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
-	at, err := x.checkpoint(ctx, s.Tenant())
+	at, err := x.readCheckpoint(ctx, s.Tenant())
 	if err == nil {
 		x.rollback.Raise(s.Tenant(), at)
 	}
@@ -236,7 +236,7 @@ func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
 		return fmt.Errorf("reset vectors: %w", err)
 	}
 	all := &client.Filter{Must: []*client.Condition{client.NewMatchKeyword(fieldTenant, tenant)}}
-	if err := x.remove(ctx, all); err != nil {
+	if err := x.removePoints(ctx, all); err != nil {
 		return fmt.Errorf("reset vectors: %w", err)
 	}
 	return nil
@@ -247,7 +247,7 @@ func (x *Index) Remaining(ctx context.Context, s scope.Scope, ids []string) (int
 	left := 0
 	for some := range slices.Chunk(keysOf(s.Tenant(), ids), deleteKeys) {
 		f := itemsOf(s.Tenant(), some)
-		err := x.read(ctx, func(ctx context.Context) error {
+		err := x.callForRead(ctx, func(ctx context.Context) error {
 			n, err := x.client.Count(ctx, &client.CountPoints{CollectionName: x.name, Filter: f, Exact: client.PtrOf(true)})
 			left += int(n)
 			return err

@@ -17,8 +17,8 @@ const (
 	longestWait = 2 * time.Second
 )
 
-// call makes up to tries requests until the server has answered one.
-func (x *Index) call(ctx context.Context, tries int, request func(ctx context.Context) error) error {
+// callWithTries makes up to tries requests until the server has answered one.
+func (x *Index) callWithTries(ctx context.Context, tries int, request func(ctx context.Context) error) error {
 	wait := firstWait
 	for n := 1; ; n++ {
 		try, cancel := context.WithTimeout(ctx, x.cfg.Timeout)
@@ -30,44 +30,44 @@ func (x *Index) call(ctx context.Context, tries int, request func(ctx context.Co
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if n >= tries || !retryable(err) {
+		if n >= tries || !canRetry(err) {
 			return serverError{err}
 		}
 		var busy *client.QdrantResourceExhaustedError
 		if errors.As(err, &busy) {
 			wait = max(wait, time.Duration(busy.RetryAfterS)*time.Second)
 		}
-		if err := pause(ctx, min(wait, longestWait)); err != nil {
+		if err := pauseUnlessDone(ctx, min(wait, longestWait)); err != nil {
 			return err
 		}
 		wait *= 2
 	}
 }
 
-// write is a call that is repeated, read one that is repeated once: who asks has no time.
-func (x *Index) write(ctx context.Context, request func(ctx context.Context) error) error {
-	return x.call(ctx, x.cfg.Tries, request)
+// callForWrite is a call that is repeated, read one that is repeated once: who asks has no time.
+func (x *Index) callForWrite(ctx context.Context, request func(ctx context.Context) error) error {
+	return x.callWithTries(ctx, x.cfg.Tries, request)
 }
 
-func (x *Index) read(ctx context.Context, request func(ctx context.Context) error) error {
-	return x.call(ctx, min(2, x.cfg.Tries), request)
+func (x *Index) callForRead(ctx context.Context, request func(ctx context.Context) error) error {
+	return x.callWithTries(ctx, min(2, x.cfg.Tries), request)
 }
 
-// retryable reports whether another try may succeed.
-func retryable(err error) bool {
+// canRetry reports whether another try may succeed.
+func canRetry(err error) bool {
 	var busy *client.QdrantResourceExhaustedError
 	if errors.As(err, &busy) || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
-	switch code(err) {
+	switch findErrorCode(err) {
 	case codes.Unavailable, codes.ResourceExhausted, codes.Aborted, codes.DeadlineExceeded:
 		return true
 	}
 	return false
 }
 
-// code returns the gRPC code of an error.
-func code(err error) codes.Code {
+// findErrorCode returns the gRPC code of an error.
+func findErrorCode(err error) codes.Code {
 	var s interface{ GRPCStatus() *status.Status }
 	if errors.As(err, &s) {
 		return s.GRPCStatus().Code()
@@ -90,10 +90,10 @@ func messageOf(err error) string {
 // serverError is an error of the server without its text, which may quote what is stored.
 type serverError struct{ err error }
 
-func (e serverError) Error() string { return fmt.Sprintf("Qdrant answers %s", code(e.err)) }
+func (e serverError) Error() string { return fmt.Sprintf("Qdrant answers %s", findErrorCode(e.err)) }
 func (e serverError) Unwrap() error { return e.err }
 
-func pause(ctx context.Context, d time.Duration) error {
+func pauseUnlessDone(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

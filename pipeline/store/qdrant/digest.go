@@ -38,7 +38,7 @@ func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 	for more := true; more; more = next != nil {
 		var page []*client.RetrievedPoint
 		from := next
-		err := x.read(ctx, func(ctx context.Context) (err error) {
+		err := x.callForRead(ctx, func(ctx context.Context) (err error) {
 			page, next, err = x.client.ScrollAndOffset(ctx, &client.ScrollPoints{CollectionName: x.name, Filter: f, Offset: from, Limit: client.PtrOf(uint32(scrollPoints)),
 				WithPayload: client.NewWithPayload(true), WithVectors: client.NewWithVectorsInclude(vectorName)})
 			return err
@@ -47,7 +47,7 @@ func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 			return [32]byte{}, fmt.Errorf("digest vectors: %w", err)
 		}
 		for _, p := range page {
-			if err := x.collect(items, p); err != nil {
+			if err := x.collectPoint(items, p); err != nil {
 				return [32]byte{}, fmt.Errorf("digest vectors: %w", err)
 			}
 		}
@@ -68,8 +68,8 @@ func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 	return d.Sum(), nil
 }
 
-// collect takes a point into its item.
-func (x *Index) collect(items map[string]*stored, p *client.RetrievedPoint) error {
+// collectPoint takes a point into its item.
+func (x *Index) collectPoint(items map[string]*stored, p *client.RetrievedPoint) error {
 	fields := p.GetPayload()
 	if _, is := fields[fieldCheckpoint]; is {
 		return nil

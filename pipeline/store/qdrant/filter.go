@@ -8,14 +8,14 @@ import (
 	"satchel/schemas"
 )
 
-// where returns the condition of a tenant and f; false when nothing can pass it.
-func where(tenant string, f schemas.Filter) (*client.Filter, bool) {
+// translateFilter returns the condition of a tenant and f; false when nothing can pass it.
+func translateFilter(tenant string, f schemas.Filter) (*client.Filter, bool) {
 	if f.IsNone() {
 		return nil, false
 	}
 	out := &client.Filter{Must: []*client.Condition{client.NewMatchKeyword(fieldTenant, tenant)}}
 	for _, c := range f.Conds() {
-		if !add(out, &c) {
+		if !addCondition(out, &c) {
 			return nil, false
 		}
 	}
@@ -43,8 +43,8 @@ func isNumber(f schemas.Field) bool {
 	return false
 }
 
-// add adds a condition to out; false when it never holds.
-func add(out *client.Filter, c *schemas.Cond) bool {
+// addCondition adds a condition to out; false when it never holds.
+func addCondition(out *client.Filter, c *schemas.Cond) bool {
 	field := string(c.Field)
 	switch {
 	case c.Op == schemas.AtMost && isNumber(c.Field):

@@ -52,16 +52,16 @@ func pointID(parts ...string) uuid.UUID {
 	return uuid.NewSHA1(uuid.NameSpaceURL, b)
 }
 
-func text(s string) *client.Value {
+func makeTextValue(s string) *client.Value {
 	return &client.Value{Kind: &client.Value_StringValue{StringValue: s}}
 }
-func whole(n int64) *client.Value {
+func makeWholeValue(n int64) *client.Value {
 	return &client.Value{Kind: &client.Value_IntegerValue{IntegerValue: n}}
 }
-func real(x float64) *client.Value {
+func makeRealValue(x float64) *client.Value {
 	return &client.Value{Kind: &client.Value_DoubleValue{DoubleValue: x}}
 }
-func list(values ...*client.Value) *client.Value {
+func makeListValue(values ...*client.Value) *client.Value {
 	return &client.Value{Kind: &client.Value_ListValue{ListValue: &client.ListValue{Values: values}}}
 }
 
@@ -71,22 +71,22 @@ type payload = map[string]*client.Value
 func addFacets(p payload, f *schemas.Facets) {
 	for name, s := range map[string]string{"kind": string(f.Kind), "type": string(f.Type), "category": f.Category, "session": f.Session, "signer": f.Signer} {
 		if s != "" {
-			p[name] = text(s)
+			p[name] = makeTextValue(s)
 		}
 	}
 	for name, l := range map[string][]string{"labels": f.Labels, "groups": f.Groups, "purposes": f.Purposes} {
 		if len(l) > 0 {
 			values := make([]*client.Value, len(l))
 			for i, s := range l {
-				values[i] = text(s)
+				values[i] = makeTextValue(s)
 			}
-			p[name] = list(values...)
+			p[name] = makeListValue(values...)
 		}
 	}
-	p["level"], p["pii"], p["credentials"] = whole(int64(f.Level)), whole(oneIf(f.PII)), whole(oneIf(f.Credentials))
+	p["level"], p["pii"], p["credentials"] = makeWholeValue(int64(f.Level)), makeWholeValue(oneIf(f.PII)), makeWholeValue(oneIf(f.Credentials))
 	// The server may lose a number's last bit; conditions do not mind, a digest does.
-	p["trust"], p["sensitivity"] = real(f.Trust), real(f.Sensitivity)
-	p[fieldExact] = list(whole(int64(math.Float64bits(f.Trust))), whole(int64(math.Float64bits(f.Sensitivity))))
+	p["trust"], p["sensitivity"] = makeRealValue(f.Trust), makeRealValue(f.Sensitivity)
+	p[fieldExact] = makeListValue(makeWholeValue(int64(math.Float64bits(f.Trust))), makeWholeValue(int64(math.Float64bits(f.Sensitivity))))
 }
 
 func oneIf(b bool) int64 {
@@ -119,11 +119,11 @@ func facetsOf(p payload) schemas.Facets {
 	}
 }
 
-// points returns what is stored of d, a point for each axis.
-func points(tenant string, at int64, d *vector.Doc) []*client.PointStruct {
+// makePoints returns what is stored of d, a point for each axis.
+func makePoints(tenant string, at int64, d *vector.Doc) []*client.PointStruct {
 	key := keyOf(tenant, d.ID)
 	point := func(id uuid.UUID) *client.PointStruct {
-		p := payload{fieldTenant: text(tenant), fieldKey: text(key.String()), fieldItem: text(d.ID), fieldPosition: whole(d.Position), fieldAt: whole(at)}
+		p := payload{fieldTenant: makeTextValue(tenant), fieldKey: makeTextValue(key.String()), fieldItem: makeTextValue(d.ID), fieldPosition: makeWholeValue(d.Position), fieldAt: makeWholeValue(at)}
 		addFacets(p, &d.Facets)
 		return &client.PointStruct{Id: client.NewIDUUID(id.String()), Payload: p, Vectors: client.NewVectorsMap(map[string]*client.Vector{})}
 	}
@@ -145,14 +145,14 @@ func points(tenant string, at int64, d *vector.Doc) []*client.PointStruct {
 		}
 		start, end := vector.SpanOf(c.Span)
 		a.vectors = append(a.vectors, c.Vector)
-		a.spans = append(a.spans, whole(int64(start)), whole(int64(end)))
+		a.spans = append(a.spans, makeWholeValue(int64(start)), makeWholeValue(int64(end)))
 	}
 	all := make([]*client.PointStruct, 0, len(order))
 	for _, name := range order {
 		id := pointOf(key, name)
 		p := point(id)
-		p.Payload[fieldAxis], p.Payload[fieldSpans] = text(axisMark+name), list(axes[name].spans...)
-		p.Payload[fieldDraw] = whole(int64(binary.BigEndian.Uint32(id[:4])))
+		p.Payload[fieldAxis], p.Payload[fieldSpans] = makeTextValue(axisMark+name), makeListValue(axes[name].spans...)
+		p.Payload[fieldDraw] = makeWholeValue(int64(binary.BigEndian.Uint32(id[:4])))
 		p.Vectors = client.NewVectorsMap(map[string]*client.Vector{vectorName: client.NewVectorMulti(axes[name].vectors)})
 		all = append(all, p)
 	}

@@ -35,19 +35,19 @@ func collectionName(prefix, model string) string {
 	return prefix + "-" + readable[:min(len(readable), 80)] + "-" + hex.EncodeToString(sum[:4])
 }
 
-// prepare waits for the server to answer, then makes sure of all it needs. The wait is
+// prepareServer waits for the server to answer, then makes sure of all it needs. The wait is
 // for an answer alone: a server with much to do may take its time to make a collection.
-func (x *Index) prepare(ctx context.Context) error {
-	if err := x.reach(ctx); err != nil {
+func (x *Index) prepareServer(ctx context.Context) error {
+	if err := x.waitForServer(ctx); err != nil {
 		return err
 	}
-	err := x.ensure(ctx)
+	err := x.ensureCollection(ctx)
 	if err == nil || errors.Is(err, ErrUnusable) {
 		return err
 	}
-	switch code(err) {
+	switch findErrorCode(err) {
 	case codes.Unauthenticated, codes.PermissionDenied:
-		return x.unusable(err)
+		return x.explainUnusable(err)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -55,33 +55,33 @@ func (x *Index) prepare(ctx context.Context) error {
 	return fmt.Errorf("open vector index: %w: the server at %s does not prepare collection %q: %s", ErrUnusable, x.host, x.name, messageOf(err))
 }
 
-// reach waits until the server says which version it is.
-func (x *Index) reach(ctx context.Context) error {
+// waitForServer waits until the server says which version it is.
+func (x *Index) waitForServer(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, x.cfg.ConnectWait)
 	defer cancel()
 	var last error // what an attempt that was cut off by the wait does not know
 	for {
 		health, err := x.client.HealthCheck(within)
 		if err == nil {
-			if !recent(health.GetVersion()) {
+			if !isRecentVersion(health.GetVersion()) {
 				return fmt.Errorf("open vector index: %w: the server at %s is Qdrant %s, at least %d.%d is needed", ErrUnusable, x.host, health.GetVersion(), minMajor, minMinor)
 			}
 			return nil
 		}
-		if !retryable(err) {
-			return x.unusable(err)
+		if !canRetry(err) {
+			return x.explainUnusable(err)
 		}
 		if last == nil || within.Err() == nil {
 			last = err
 		}
-		if pause(within, 250*time.Millisecond) != nil {
-			return x.unusable(errors.Join(ctx.Err(), last))
+		if pauseUnlessDone(within, 250*time.Millisecond) != nil {
+			return x.explainUnusable(errors.Join(ctx.Err(), last))
 		}
 	}
 }
 
-// ensure checks rights, and creates what is missing.
-func (x *Index) ensure(ctx context.Context) error {
+// ensureCollection checks rights, and creates what is missing.
+func (x *Index) ensureCollection(ctx context.Context) error {
 	var there bool
 	var info *client.CollectionInfo
 	steps := []func(ctx context.Context) error{
@@ -93,7 +93,7 @@ func (x *Index) ensure(ctx context.Context) error {
 			if there {
 				return nil
 			}
-			if err := x.client.CreateCollection(ctx, x.collection()); code(err) != codes.AlreadyExists {
+			if err := x.client.CreateCollection(ctx, x.describeCollection()); findErrorCode(err) != codes.AlreadyExists {
 				return err
 			}
 			return nil // another process was faster, or this one's first try
@@ -104,18 +104,18 @@ func (x *Index) ensure(ctx context.Context) error {
 		},
 	}
 	for _, step := range steps {
-		if err := x.write(ctx, step); err != nil {
+		if err := x.callForWrite(ctx, step); err != nil {
 			return err
 		}
 	}
 	if err := x.checkVectors(info); err != nil {
 		return err
 	}
-	for _, i := range indexes() {
+	for _, i := range listIndexes() {
 		if _, there := info.GetPayloadSchema()[i.field]; there {
 			continue
 		}
-		err := x.write(ctx, func(ctx context.Context) error {
+		err := x.callForWrite(ctx, func(ctx context.Context) error {
 			_, err := x.client.CreateFieldIndex(ctx, &client.CreateFieldIndexCollection{CollectionName: x.name, Wait: client.PtrOf(true),
 				FieldName: i.field, FieldType: i.kind.Enum(), FieldIndexParams: i.params})
 			return err
@@ -125,11 +125,11 @@ func (x *Index) ensure(ctx context.Context) error {
 		}
 	}
 	// A key that may only read is found out here, not by the first memory.
-	return x.remove(ctx, &client.Filter{Must: []*client.Condition{client.NewMatchKeyword(fieldTenant, "")}})
+	return x.removePoints(ctx, &client.Filter{Must: []*client.Condition{client.NewMatchKeyword(fieldTenant, "")}})
 }
 
-// collection is what is created: vectors graphs are built for each tenant, none for all.
-func (x *Index) collection() *client.CreateCollection {
+// describeCollection is what is created: vectors graphs are built for each tenant, none for all.
+func (x *Index) describeCollection() *client.CreateCollection {
 	c := &client.CreateCollection{
 		CollectionName: x.name,
 		HnswConfig:     &client.HnswConfigDiff{M: client.PtrOf(uint64(0)), PayloadM: client.PtrOf(uint64(16))},
@@ -167,7 +167,7 @@ type index struct {
 	params *client.PayloadIndexParams
 }
 
-func indexes() []index {
+func listIndexes() []index {
 	list := []index{{fieldTenant, client.FieldType_FieldTypeKeyword, client.NewPayloadIndexParamsKeyword(&client.KeywordIndexParams{IsTenant: client.PtrOf(true)})},
 		{fieldKey, client.FieldType_FieldTypeUuid, nil}, {fieldAxis, client.FieldType_FieldTypeKeyword, nil}}
 	for _, f := range []string{fieldAt, fieldDraw, fieldCheckpoint, "level", "pii", "credentials"} {
@@ -182,13 +182,13 @@ func indexes() []index {
 	return list
 }
 
-// unusable turns an error at the start into a sentence that says what to change.
-func (x *Index) unusable(err error) error {
+// explainUnusable turns an error at the start into a sentence that says what to change.
+func (x *Index) explainUnusable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	says := ""
-	switch code(err) {
+	switch findErrorCode(err) {
 	case codes.Unauthenticated:
 		says = "the server at " + x.host + " refuses the API key, or wants one"
 	case codes.PermissionDenied:
@@ -196,7 +196,7 @@ func (x *Index) unusable(err error) error {
 	case codes.Unimplemented, codes.Unknown:
 		says = "what answers at " + x.host + " is no Qdrant"
 	default:
-		says = "the server at " + x.host + " cannot be reached by gRPC (" + code(err).String() + ")"
+		says = "the server at " + x.host + " cannot be reached by gRPC (" + findErrorCode(err).String() + ")"
 		if strings.HasSuffix(x.host, ":6333") {
 			says += "; 6333 is the port of its REST interface, gRPC is usually on 6334"
 		}
@@ -204,8 +204,8 @@ func (x *Index) unusable(err error) error {
 	return fmt.Errorf("open vector index: %w: %s", ErrUnusable, says)
 }
 
-// recent reports whether a version is new enough.
-func recent(version string) bool {
+// isRecentVersion reports whether a version is new enough.
+func isRecentVersion(version string) bool {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	a, err := strconv.Atoi(major)

@@ -79,7 +79,7 @@ type Config struct {
 	ConnectWait  time.Duration // how long Open waits for the server to answer; default 15 s
 }
 
-func (c *Config) defaults() {
+func (c *Config) fillDefaults() {
 	text := func(v *string, d string) {
 		if *v == "" {
 			*v = d
@@ -120,14 +120,14 @@ var _ vector.Driver = (*Index)(nil)
 // Open connects, checks the server's version and that the key may write, and creates the
 // collection and its indexes.
 func Open(ctx context.Context, c Config) (*Index, error) {
-	c.defaults()
+	c.fillDefaults()
 	if c.Dimensions <= 0 || c.Model == "" {
 		return nil, fmt.Errorf("open vector index: %w: model and dimensions are needed", ErrUnusable)
 	}
 	if c.Quantisation != Int8 && c.Quantisation != None {
 		return nil, fmt.Errorf("open vector index: %w: quantisation %q is neither %q nor %q", ErrUnusable, c.Quantisation, Int8, None)
 	}
-	at, port, err := c.address()
+	at, port, err := c.parseAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -135,20 +135,20 @@ func Open(ctx context.Context, c Config) (*Index, error) {
 	if c.APIKey != "" {
 		dial.GrpcOptions = append(dial.GrpcOptions, grpc.WithChainUnaryInterceptor(withKey(c.APIKey)))
 	}
-	if dial.TLSConfig, err = c.trust(); err != nil {
+	if dial.TLSConfig, err = c.readCertificates(); err != nil {
 		return nil, err
 	}
 	x := &Index{cfg: c, host: at.Host, name: collectionName(c.Collection, c.Model)}
 	if x.client, err = client.NewClient(dial); err != nil {
 		return nil, fmt.Errorf("open vector index: %w: %w", ErrUnusable, err)
 	}
-	if err := x.prepare(ctx); err != nil {
+	if err := x.prepareServer(ctx); err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
 	return x, nil
 }
 
-func (c *Config) address() (*url.URL, int, error) {
+func (c *Config) parseAddress() (*url.URL, int, error) {
 	at, err := url.Parse(c.URL)
 	if err != nil || at.Hostname() == "" || !slices.Contains([]string{"http", "https"}, at.Scheme) {
 		return nil, 0, fmt.Errorf("open vector index: %w: the URL must be like http://host:6334 or https://host:6334", ErrUnusable)
@@ -166,8 +166,8 @@ func (c *Config) address() (*url.URL, int, error) {
 	return at, port, nil
 }
 
-// trust returns how a server proves itself, nil for the system's certificates.
-func (c *Config) trust() (*tls.Config, error) {
+// readCertificates returns how a server proves itself, nil for the system's certificates.
+func (c *Config) readCertificates() (*tls.Config, error) {
 	if c.CAFile == "" {
 		return nil, nil
 	}
@@ -193,7 +193,7 @@ func (x *Index) Collection() string { return x.name }
 
 // Drop removes the collection with every tenant's vectors. The index is of no use then.
 func (x *Index) Drop(ctx context.Context) error {
-	err := x.write(ctx, func(ctx context.Context) error { return x.client.DeleteCollection(ctx, x.name) })
+	err := x.callForWrite(ctx, func(ctx context.Context) error { return x.client.DeleteCollection(ctx, x.name) })
 	if err != nil {
 		return fmt.Errorf("drop vector collection: %w", err)
 	}

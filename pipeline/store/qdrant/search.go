@@ -35,7 +35,7 @@ func (x *Index) Search(ctx context.Context, s scope.Scope, q vector.Query) (vect
 // SearchEach is Search under each of the filters, in one call. See vector.Batch.
 func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
 	results := make([]vector.Result, len(filters))
-	v, ok := normalized(q.Vector)
+	v, ok := normalizeVector(q.Vector)
 	if !ok {
 		return results, ctx.Err()
 	}
@@ -43,34 +43,35 @@ func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, f
 	var asked []int // filters that let something through
 	var narrowed []*client.Filter
 	for i := range filters {
-		f, some := narrow(s.Tenant(), filters[i], &q)
+		f, some := narrowFilter(s.Tenant(), filters[i], &q)
 		if !some {
 			continue
 		}
-		asked, narrowed = append(asked, i), append(narrowed, f)
-		counted, some := narrow(s.Tenant(), q.Counted(filters[i]), &q)
+		asked = append(asked, i)
+		narrowed = append(narrowed, f)
+		counted, some := narrowFilter(s.Tenant(), q.Counted(filters[i]), &q)
 		if !some {
-			counted = nothing(s.Tenant())
+			counted = matchNothing(s.Tenant())
 		}
-		requests = append(requests, x.sample(counted, v))
+		requests = append(requests, x.makeSampleQuery(counted, v))
 		if q.Limit > 0 {
-			requests = append(requests, x.nearest(f, v, q.Limit+spare))
+			requests = append(requests, x.makeNearestQuery(f, v, q.Limit+spare))
 		}
 	}
 	if len(requests) == 0 {
 		return results, ctx.Err()
 	}
-	answers, err := x.query(ctx, requests)
+	answers, err := x.runQueries(ctx, requests)
 	if err != nil {
 		return nil, err
 	}
 	each := len(requests) / len(asked)
 	all, ctx := errgroup.WithContext(ctx)
 	for j, i := range asked {
-		results[i] = moments(answers[j*each], x.cfg.Sample)
+		results[i] = estimateMoments(answers[j*each], x.cfg.Sample)
 		if q.Limit > 0 {
 			all.Go(func() (err error) {
-				results[i].Hits, err = x.settle(ctx, narrowed[j], v, q.Limit, answers[j*each+1])
+				results[i].Hits, err = x.settleOrder(ctx, narrowed[j], v, q.Limit, answers[j*each+1])
 				return err
 			})
 		}
@@ -85,35 +86,35 @@ func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, f
 // are seen.
 const spare = 16
 
-// settle puts the best points in order, equal scores by id: it asks for more of them while
+// settleOrder puts the best points in order, equal scores by id: it asks for more of them while
 // those at the limit and the last are equal.
-func (x *Index) settle(ctx context.Context, f *client.Filter, v []float32, limit int, best []found) ([]vector.Hit, error) {
+func (x *Index) settleOrder(ctx context.Context, f *client.Filter, v []float32, limit int, best []found) ([]vector.Hit, error) {
 	for more := limit + spare; len(best) == more && best[limit-1].score == best[more-1].score && more < maxTies; {
 		more *= 4
-		answers, err := x.query(ctx, []*client.QueryPoints{x.nearest(f, v, more)})
+		answers, err := x.runQueries(ctx, []*client.QueryPoints{x.makeNearestQuery(f, v, more)})
 		if err != nil {
 			return nil, err
 		}
 		best = answers[0]
 	}
 	slices.SortFunc(best, func(a, b found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
-	return x.hits(ctx, best[:min(len(best), limit)], v)
+	return x.makeHits(ctx, best[:min(len(best), limit)], v)
 }
 
-// narrow is where for the points of a query's axis, without what the query excludes.
-func narrow(tenant string, f schemas.Filter, q *vector.Query) (*client.Filter, bool) {
-	out, some := where(tenant, f)
+// narrowFilter is where for the points of a query's axis, without what the query excludes.
+func narrowFilter(tenant string, f schemas.Filter, q *vector.Query) (*client.Filter, bool) {
+	out, some := translateFilter(tenant, f)
 	if some {
 		out.Must = append(out.Must, client.NewMatchKeyword(fieldAxis, axisMark+q.Axis))
 		if len(q.Exclude) > 0 {
-			out.MustNot = append(out.MustNot, among(tenant, q.Axis, q.Exclude))
+			out.MustNot = append(out.MustNot, makeIDCondition(tenant, q.Axis, q.Exclude))
 		}
 	}
 	return out, some
 }
 
-// among lets the points of items on an axis through.
-func among(tenant, axis string, ids []string) *client.Condition {
+// makeIDCondition lets the points of items on an axis through.
+func makeIDCondition(tenant, axis string, ids []string) *client.Condition {
 	points := make([]*client.PointId, len(ids))
 	for i, id := range ids {
 		points[i] = client.NewIDUUID(pointOf(keyOf(tenant, id), axis).String())
@@ -121,8 +122,8 @@ func among(tenant, axis string, ids []string) *client.Condition {
 	return client.NewHasID(points...)
 }
 
-// nothing is a condition that no point meets. No condition at all would be met by every tenant's.
-func nothing(tenant string) *client.Filter {
+// matchNothing is a condition that no point meets. No condition at all would be met by every tenant's.
+func matchNothing(tenant string) *client.Filter {
 	is := []*client.Condition{client.NewMatchKeyword(fieldTenant, tenant)}
 	return &client.Filter{Must: is, MustNot: is}
 }
@@ -130,8 +131,8 @@ func nothing(tenant string) *client.Filter {
 // maxTies bounds how many equal scores are put in order of id.
 const maxTies = 20_000
 
-// normalized returns v at length 1; false for the zero vector.
-func normalized(v []float32) ([]float32, bool) {
+// normalizeVector returns v at length 1; false for the zero vector.
+func normalizeVector(v []float32) ([]float32, bool) {
 	sum := 0.0
 	for _, n := range v {
 		sum += float64(n) * float64(n)
@@ -142,27 +143,28 @@ func normalized(v []float32) ([]float32, bool) {
 	if math.Abs(sum-1) < 1e-6 {
 		return v, true
 	}
-	out, length := make([]float32, len(v)), math.Sqrt(sum)
+	out := make([]float32, len(v))
+	length := math.Sqrt(sum)
 	for i, n := range v {
 		out[i] = float32(float64(n) / length)
 	}
 	return out, true
 }
 
-// nearest asks for the best points, scored by their whole vectors.
-func (x *Index) nearest(f *client.Filter, v []float32, limit int) *client.QueryPoints {
+// makeNearestQuery asks for the best points, scored by their whole vectors.
+func (x *Index) makeNearestQuery(f *client.Filter, v []float32, limit int) *client.QueryPoints {
 	return &client.QueryPoints{CollectionName: x.name, Query: client.NewQueryMulti([][]float32{v}), Using: client.PtrOf(vectorName), Filter: f,
-		Limit: client.PtrOf(uint64(limit)), WithPayload: client.NewWithPayloadInclude(fieldItem, fieldSpans), Params: precise()}
+		Limit: client.PtrOf(uint64(limit)), WithPayload: client.NewWithPayloadInclude(fieldItem, fieldSpans), Params: makeSearchParameters()}
 }
 
-// precise is how a search is done: twice as many by 8 bits as are asked for, then exactly.
-func precise() *client.SearchParams {
+// makeSearchParameters is how a search is done: twice as many by 8 bits as are asked for, then exactly.
+func makeSearchParameters() *client.SearchParams {
 	return &client.SearchParams{HnswEf: client.PtrOf(uint64(256)),
 		Quantization: &client.QuantizationSearchParams{Rescore: client.PtrOf(true), Oversampling: client.PtrOf(2.0)}}
 }
 
-// sample asks for the scores of the points with the least draw.
-func (x *Index) sample(f *client.Filter, v []float32) *client.QueryPoints {
+// makeSampleQuery asks for the scores of the points with the least draw.
+func (x *Index) makeSampleQuery(f *client.Filter, v []float32) *client.QueryPoints {
 	limit := client.PtrOf(uint64(x.cfg.Sample))
 	return &client.QueryPoints{CollectionName: x.name, Query: client.NewQueryMulti([][]float32{v}), Using: client.PtrOf(vectorName), Limit: limit,
 		Prefetch: []*client.PrefetchQuery{{Filter: f, Limit: limit,
@@ -170,10 +172,10 @@ func (x *Index) sample(f *client.Filter, v []float32) *client.QueryPoints {
 		WithPayload: client.NewWithPayloadInclude(fieldItem, fieldDraw)}
 }
 
-// query runs requests in one call and decodes their answers.
-func (x *Index) query(ctx context.Context, requests []*client.QueryPoints) ([][]found, error) {
+// runQueries runs requests in one call and decodes their answers.
+func (x *Index) runQueries(ctx context.Context, requests []*client.QueryPoints) ([][]found, error) {
 	var results []*client.BatchResult
-	err := x.read(ctx, func(ctx context.Context) (err error) {
+	err := x.callForRead(ctx, func(ctx context.Context) (err error) {
 		results, err = x.client.QueryBatch(ctx, &client.QueryBatchPoints{CollectionName: x.name, QueryPoints: requests})
 		return err
 	})
@@ -192,11 +194,13 @@ func (x *Index) query(ctx context.Context, requests []*client.QueryPoints) ([][]
 	return answers, nil
 }
 
-// moments are those of a sample; N is estimated from how much of the numbers drawn a full
+// estimateMoments are those of a sample; N is estimated from how much of the numbers drawn a full
 // sample took.
-func moments(sample []found, full int) vector.Result {
+func estimateMoments(sample []found, full int) vector.Result {
 	slices.SortFunc(sample, func(a, b found) int { return cmp.Compare(a.id, b.id) }) // sums of the same terms in the same order
-	n, sum, greatest := float64(len(sample)), 0.0, int64(0)
+	n := float64(len(sample))
+	sum := 0.0
+	greatest := int64(0)
 	for _, s := range sample {
 		sum += s.score
 		greatest = max(greatest, s.payload[fieldDraw].GetIntegerValue())
@@ -216,8 +220,8 @@ func moments(sample []found, full int) vector.Result {
 	return out
 }
 
-// hits turns points into hits, with the span of each one's best chunk.
-func (x *Index) hits(ctx context.Context, best []found, v []float32) ([]vector.Hit, error) {
+// makeHits turns points into hits, with the span of each one's best chunk.
+func (x *Index) makeHits(ctx context.Context, best []found, v []float32) ([]vector.Hit, error) {
 	hits := make([]vector.Hit, len(best))
 	long := map[string]int{} // by point: hits of several chunks
 	var ids []*client.PointId
@@ -236,7 +240,7 @@ func (x *Index) hits(ctx context.Context, best []found, v []float32) ([]vector.H
 		return hits, nil
 	}
 	var points []*client.RetrievedPoint
-	err := x.read(ctx, func(ctx context.Context) (err error) {
+	err := x.callForRead(ctx, func(ctx context.Context) (err error) {
 		points, err = x.client.Get(ctx, &client.GetPoints{CollectionName: x.name, Ids: ids, WithPayload: client.NewWithPayloadInclude(fieldSpans), WithVectors: client.NewWithVectorsInclude(vectorName)})
 		return err
 	})
@@ -258,16 +262,18 @@ func (x *Index) hits(ctx context.Context, best []found, v []float32) ([]vector.H
 // bestSpan returns the span of the vector with the greatest product with v, the first of
 // equal ones.
 func bestSpan(spans []schemas.Span, vectors [][]float32, v []float32) schemas.Span {
-	best, most := 0, math.Inf(-1)
+	best := 0
+	most := math.Inf(-1)
 	for i, w := range vectors[:min(len(vectors), len(spans))] {
-		if sum := product(w, v); sum > most {
-			best, most = i, sum
+		if sum := computeDotProduct(w, v); sum > most {
+			best = i
+			most = sum
 		}
 	}
 	return spans[best]
 }
 
-func product(v, w []float32) float64 {
+func computeDotProduct(v, w []float32) float64 {
 	sum := 0.0
 	for i := range min(len(v), len(w)) {
 		sum += float64(v[i]) * float64(w[i])
@@ -278,13 +284,13 @@ func product(v, w []float32) float64 {
 // Score returns the query's score of each id. See vector.Index.
 func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([]float64, error) {
 	scores := make([]float64, len(ids))
-	v, ok := normalized(q.Vector)
-	f, some := narrow(s.Tenant(), q.Filter, &q)
+	v, ok := normalizeVector(q.Vector)
+	f, some := narrowFilter(s.Tenant(), q.Filter, &q)
 	if !ok || !some {
 		return scores, ctx.Err()
 	}
-	f.Must = append(f.Must, among(s.Tenant(), q.Axis, ids))
-	answers, err := x.query(ctx, []*client.QueryPoints{x.nearest(f, v, len(ids))})
+	f.Must = append(f.Must, makeIDCondition(s.Tenant(), q.Axis, ids))
+	answers, err := x.runQueries(ctx, []*client.QueryPoints{x.makeNearestQuery(f, v, len(ids))})
 	if err != nil {
 		return nil, err
 	}
@@ -301,14 +307,14 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []
 // ScoreChunks returns the cosines of all chunks of each id. See vector.Index.
 func (x *Index) ScoreChunks(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
 	out := make([][]vector.ChunkScore, len(ids))
-	v, ok := normalized(q.Vector)
-	f, some := narrow(s.Tenant(), q.Filter, &q)
+	v, ok := normalizeVector(q.Vector)
+	f, some := narrowFilter(s.Tenant(), q.Filter, &q)
 	if !ok || !some {
 		return out, ctx.Err()
 	}
-	f.Must = append(f.Must, among(s.Tenant(), q.Axis, ids))
+	f.Must = append(f.Must, makeIDCondition(s.Tenant(), q.Axis, ids))
 	var points []*client.RetrievedPoint
-	err := x.read(ctx, func(ctx context.Context) (err error) {
+	err := x.callForRead(ctx, func(ctx context.Context) (err error) {
 		points, err = x.client.Scroll(ctx, &client.ScrollPoints{CollectionName: x.name, Filter: f, Limit: client.PtrOf(uint32(len(ids))),
 			WithPayload: client.NewWithPayloadInclude(fieldItem, fieldSpans), WithVectors: client.NewWithVectorsInclude(vectorName)})
 		return err
@@ -324,7 +330,7 @@ func (x *Index) ScoreChunks(ctx context.Context, s scope.Scope, q vector.Query, 
 			return nil, err
 		}
 		for i, w := range vectors {
-			known[id] = append(known[id], vector.ChunkScore{Span: spans[i], Score: product(w, v)})
+			known[id] = append(known[id], vector.ChunkScore{Span: spans[i], Score: computeDotProduct(w, v)})
 		}
 	}
 	for i, id := range ids {

@@ -120,7 +120,7 @@ func (f *File) Check(ctx context.Context) error {
 
 // makeTables makes the tables in a new file.
 func (f *File) makeTables(ctx context.Context, c *FileConfig) (err error) {
-	if fresh, err := f.fresh(ctx, f.Write, c); !fresh || err != nil {
+	if fresh, err := f.isFreshFile(ctx, f.Write, c); !fresh || err != nil {
 		return err
 	}
 	tx, err := f.Write.BeginTx(ctx, nil)
@@ -128,7 +128,7 @@ func (f *File) makeTables(ctx context.Context, c *FileConfig) (err error) {
 		return f.Named(err)
 	}
 	defer func() { err = errors.Join(err, rolledBack(tx.Rollback())) }()
-	if fresh, err := f.fresh(ctx, tx, c); !fresh || err != nil { // another process may have been first
+	if fresh, err := f.isFreshFile(ctx, tx, c); !fresh || err != nil { // another process may have been first
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf("%s%s; PRAGMA user_version = %d", tenants, c.Schema, c.Version)); err != nil {
@@ -137,8 +137,8 @@ func (f *File) makeTables(ctx context.Context, c *FileConfig) (err error) {
 	return tx.Commit()
 }
 
-// fresh reports whether the file is to get its tables. It refuses one of another version.
-func (f *File) fresh(ctx context.Context, q interface {
+// isFreshFile reports whether the file is to get its tables. It refuses one of another version.
+func (f *File) isFreshFile(ctx context.Context, q interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }, c *FileConfig) (bool, error) {
 	var version, tables int
@@ -171,7 +171,8 @@ func (f *File) Prepare(ctx context.Context, list []Statement) error {
 		if err != nil {
 			return fmt.Errorf("prepare statements: %w", f.Named(err))
 		}
-		f.statements, *s.To = append(f.statements, stmt), stmt
+		f.statements = append(f.statements, stmt)
+		*s.To = stmt
 	}
 	return nil
 }

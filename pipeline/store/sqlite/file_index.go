@@ -31,7 +31,9 @@ func (x *index[V]) open(ctx context.Context, c IndexConfig, f FileConfig, load f
 	if c.MemoryBytes <= 0 {
 		c.MemoryBytes = 512 << 20
 	}
-	f.Path, f.Readers, f.OnCorrupt = c.Path, c.Readers, c.OnCorrupt
+	f.Path = c.Path
+	f.Readers = c.Readers
+	f.OnCorrupt = c.OnCorrupt
 	if x.file, err = OpenFile(ctx, f); err != nil {
 		return fmt.Errorf("open %s: %w", x.store, err)
 	}

@@ -25,12 +25,12 @@ func (f *File) Table(ctx context.Context, name string, columns ...string) (*Tabl
 	t := &Table{name: name, columns: strings.Join(append([]string{"key", "tenant"}, columns...), ", "),
 		values: "(?,?" + strings.Repeat(",?", len(columns)) + ")"}
 	return t, f.Prepare(ctx, []Statement{
-		{&t.insert, f.Write, t.inserting(insertRows)},
+		{&t.insert, f.Write, t.makeInsertStatement(insertRows)},
 		{&t.lastKey, f.Write, "SELECT coalesce(max(key), ?) FROM " + name + " WHERE key BETWEEN ? AND ?"},
 	})
 }
 
-func (t *Table) inserting(rows int) string {
+func (t *Table) makeInsertStatement(rows int) string {
 	return "INSERT INTO " + t.name + " (" + t.columns + ") VALUES " + t.values + strings.Repeat(","+t.values, rows-1)
 }
 
@@ -49,7 +49,8 @@ func Insert[R any](tx *Tx, t *Table, rows []R, values func(args []any, buf []byt
 	var args []any
 	var buf []byte
 	for some := range slices.Chunk(rows, insertRows) {
-		args, buf = args[:0], buf[:0]
+		args = args[:0]
+		buf = buf[:0]
 		for i := range some {
 			key++
 			args, buf = values(append(args, key, tx.Num), buf, &some[i])
@@ -58,7 +59,7 @@ func Insert[R any](tx *Tx, t *Table, rows []R, values func(args []any, buf []byt
 		if len(some) == insertRows {
 			_, err = tx.Stmt(t.insert).ExecContext(tx.ctx, args...)
 		} else {
-			_, err = tx.ExecContext(tx.ctx, t.inserting(len(some)), args...)
+			_, err = tx.ExecContext(tx.ctx, t.makeInsertStatement(len(some)), args...)
 		}
 		if err != nil {
 			return fmt.Errorf("insert %s: %w", t.name, err)

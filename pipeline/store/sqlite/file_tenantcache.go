@@ -47,8 +47,8 @@ func NewTenantCache[V Value](limit int64, load func(ctx context.Context, tenant 
 	return &TenantCache[V]{limit: limit, load: load, slots: map[string]*slot[V]{}}
 }
 
-// enter returns the tenant's slot, which the caller MUST leave.
-func (c *TenantCache[V]) enter(tenant string) *slot[V] {
+// enterSlot returns the tenant's slot, which the caller MUST leave.
+func (c *TenantCache[V]) enterSlot(tenant string) *slot[V] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, ok := c.slots[tenant]
@@ -62,10 +62,11 @@ func (c *TenantCache[V]) enter(tenant string) *slot[V] {
 	return t
 }
 
-func (c *TenantCache[V]) leave(t *slot[V]) {
+func (c *TenantCache[V]) leaveSlot(t *slot[V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.users--; t.users == 0 && !t.loaded.Load() {
+	t.users--
+	if t.users == 0 && !t.loaded.Load() {
 		delete(c.slots, t.tenant)
 	}
 }
@@ -73,20 +74,20 @@ func (c *TenantCache[V]) leave(t *slot[V]) {
 // View calls fn with the tenant's value, loading it first if need be. fn MUST NOT change
 // the value or keep it.
 func (c *TenantCache[V]) View(ctx context.Context, tenant string, fn func(V)) error {
-	t := c.enter(tenant)
-	defer c.leave(t)
-	if c.viewed(t, fn) {
+	t := c.enterSlot(tenant)
+	defer c.leaveSlot(t)
+	if c.viewLoadedValue(t, fn) {
 		return nil
 	}
 	if err := c.viewLoaded(ctx, t, fn); err != nil {
 		return err
 	}
-	c.evict(t)
+	c.evictOldest(t)
 	return nil
 }
 
-// viewed calls fn when the value is loaded.
-func (c *TenantCache[V]) viewed(t *slot[V], fn func(V)) bool {
+// viewLoadedValue calls fn when the value is loaded.
+func (c *TenantCache[V]) viewLoadedValue(t *slot[V], fn func(V)) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if !t.loaded.Load() {
@@ -110,91 +111,91 @@ func (c *TenantCache[V]) viewLoaded(ctx context.Context, t *slot[V], fn func(V))
 	if n := v.Bytes(); n > 0 {
 		t.value = v
 		t.loaded.Store(true)
-		c.account(t, n)
+		c.noteSlotMemory(t, n)
 	}
 	fn(v)
 	return nil
 }
 
-// account notes how much memory the value of a slot takes. The caller holds its mu.
-func (c *TenantCache[V]) account(t *slot[V], bytes int) {
+// noteSlotMemory notes how much memory the value of a slot takes. The caller holds its mu.
+func (c *TenantCache[V]) noteSlotMemory(t *slot[V], bytes int) {
 	c.total.Add(int64(bytes) - t.bytes.Swap(int64(bytes)))
 }
 
 // Commit calls commit, one at a time a tenant, and then the update it returned with the
 // tenant's value, if that is loaded and there was no error. A nil update changes nothing.
 func (c *TenantCache[V]) Commit(tenant string, commit func() (update func(V), err error)) error {
-	t := c.enter(tenant)
-	defer c.leave(t)
+	t := c.enterSlot(tenant)
+	defer c.leaveSlot(t)
 	t.commit.Lock()
 	defer t.commit.Unlock()
 	update, err := commit()
 	if err != nil || update == nil {
 		return err
 	}
-	if c.apply(t, update) {
-		c.evict(t)
+	if c.updateSlot(t, update) {
+		c.evictOldest(t)
 	}
 	return nil
 }
 
-func (c *TenantCache[V]) apply(t *slot[V], update func(V)) bool {
+func (c *TenantCache[V]) updateSlot(t *slot[V], update func(V)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.loaded.Load() {
 		return false
 	}
 	update(t.value)
-	c.account(t, t.value.Bytes())
+	c.noteSlotMemory(t, t.value.Bytes())
 	return true
 }
 
 // Replace calls commit and drops the tenant's value, for what is more than an update.
 func (c *TenantCache[V]) Replace(tenant string, commit func() error) error {
-	t := c.enter(tenant)
-	defer c.leave(t)
+	t := c.enterSlot(tenant)
+	defer c.leaveSlot(t)
 	t.commit.Lock()
 	defer t.commit.Unlock()
 	if err := commit(); err != nil {
 		return err
 	}
-	c.drop(t)
+	c.dropSlotValue(t)
 	return nil
 }
 
 // Drop puts a tenant's value out of memory; it is loaded again when it is asked for.
 func (c *TenantCache[V]) Drop(tenant string) {
-	t := c.enter(tenant)
-	defer c.leave(t)
-	c.drop(t)
+	t := c.enterSlot(tenant)
+	defer c.leaveSlot(t)
+	c.dropSlotValue(t)
 }
 
-func (c *TenantCache[V]) drop(t *slot[V]) {
+func (c *TenantCache[V]) dropSlotValue(t *slot[V]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var none V
 	t.value = none
 	t.loaded.Store(false)
-	c.account(t, 0)
+	c.noteSlotMemory(t, 0)
 }
 
 // Bytes returns about what memory all values hold.
 func (c *TenantCache[V]) Bytes() int64 { return c.total.Load() }
 
-// evict drops the values used longest ago until the limit holds, keep apart.
-func (c *TenantCache[V]) evict(keep *slot[V]) {
+// evictOldest drops the values used longest ago until the limit holds, keep apart.
+func (c *TenantCache[V]) evictOldest(keep *slot[V]) {
 	for c.total.Load() > c.limit {
-		t := c.victim(keep)
+		t := c.enterOldestSlot(keep)
 		if t == nil {
 			return
 		}
-		c.drop(t)
-		c.leave(t)
+		c.dropSlotValue(t)
+		c.leaveSlot(t)
 	}
 }
 
-// victim enters the slot of the value used longest ago, keep apart; nil when there is none.
-func (c *TenantCache[V]) victim(keep *slot[V]) *slot[V] {
+// enterOldestSlot enters the slot of the value used longest ago, keep apart; nil when there is none.
+func (c *TenantCache[V]) enterOldestSlot(keep *slot[V]) *slot[V] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var oldest *slot[V]

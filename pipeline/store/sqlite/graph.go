@@ -47,7 +47,7 @@ CREATE TABLE nodes (
 func OpenGraph(ctx context.Context, c IndexConfig) (*Graph, error) {
 	db := &Graph{index: index[*adjacency]{store: "graph store", rows: "graph"}}
 	f := FileConfig{Version: graphSchemaVersion, Schema: graphSchema, CacheKiB: 8192, Corrupt: graph.ErrCorrupt}
-	err := db.open(ctx, c, f, db.load, func(file *File) error {
+	err := db.open(ctx, c, f, db.loadAdjacency, func(file *File) error {
 		err := file.Prepare(ctx, []Statement{
 			{To: &db.found, On: file.Write, Query: "SELECT n.key, n.id, n.data FROM json_each(?) j CROSS JOIN nodes n ON n.tenant = ? AND n.id = j.value"},
 			{To: &db.update, On: file.Write, Query: "UPDATE nodes SET data = ? WHERE key = ?"},

@@ -52,16 +52,18 @@ func (a *adjacency) Bytes() int {
 	return a.ids.Bytes() + a.facets.Bytes() + 16*cap(a.profile) + 8*cap(a.live) + 12*cap(a.other) + 4*cap(a.reason) + 4*cap(a.free) + 1024
 }
 
-func (a *adjacency) intern(key string, profile uint32) uint32 {
+func (a *adjacency) internNode(key string, profile uint32) uint32 {
 	ord, isNew := a.ids.Intern(key)
 	if isNew {
 		a.profile = append(a.profile, profile)
-		a.out, a.in, a.degree = append(a.out, 0), append(a.in, 0), append(a.degree, 0)
+		a.out = append(a.out, 0)
+		a.in = append(a.in, 0)
+		a.degree = append(a.degree, 0)
 	}
 	return ord
 }
 
-func (a *adjacency) rel(r schemas.Rel) uint32 {
+func (a *adjacency) internRelation(r schemas.Rel) uint32 {
 	i := slices.Index(a.rels, r)
 	if i < 0 {
 		i = len(a.rels)
@@ -70,14 +72,14 @@ func (a *adjacency) rel(r schemas.Rel) uint32 {
 	return uint32(i) << 1
 }
 
-// node takes a row's facets, and appends its edges that were written after a position.
-func (a *adjacency) node(edges []written, id string, n *graph.Row, after int64) []written {
-	ord := a.intern(id, absent)
+// takeNodeRow takes a row's facets, and appends its edges that were written after a position.
+func (a *adjacency) takeNodeRow(edges []written, id string, n *graph.Row, after int64) []written {
+	ord := a.internNode(id, absent)
 	if ord == columns.NoID {
 		return edges
 	}
 	if n.Position > 0 {
-		a.drop(ord)
+		a.dropNode(ord)
 		p := a.facets.Intern(n.Facets)
 		if missing := int(p) + 1 - len(a.live); missing > 0 {
 			a.live = append(a.live, make([]int, missing)...)
@@ -93,27 +95,27 @@ func (a *adjacency) node(edges []written, id string, n *graph.Row, after int64) 
 		order++
 	}
 	for _, l := range n.Links {
-		add(n.Position, a.intern(l.To, absent), a.rel(l.Rel)|own)
+		add(n.Position, a.internNode(l.To, absent), a.internRelation(l.Rel)|own)
 	}
 	for _, name := range n.Entities {
-		add(n.Position, a.intern(entityMark+name, entity), a.rel(schemas.RelMentions)|own)
+		add(n.Position, a.internNode(entityMark+name, entity), a.internRelation(schemas.RelMentions)|own)
 	}
 	for _, l := range n.Added {
-		add(l.Position, a.intern(l.To, absent), a.rel(l.Rel))
+		add(l.Position, a.internNode(l.To, absent), a.internRelation(l.Rel))
 	}
 	return edges
 }
 
-// drop makes a node one that was not put. An entity stays one.
-func (a *adjacency) drop(ord uint32) {
+// dropNode makes a node one that was not put. An entity stays one.
+func (a *adjacency) dropNode(ord uint32) {
 	if p := a.profile[ord]; p < entity {
 		a.live[p]--
 		a.profile[ord] = absent
 	}
 }
 
-// update brings a committed batch in.
-func (a *adjacency) update(entries []graphEntry, upTo int64) {
+// applyGraphEntries brings a committed batch in.
+func (a *adjacency) applyGraphEntries(entries []graphEntry, upTo int64) {
 	if a.upTo >= upTo {
 		return
 	}
@@ -121,47 +123,52 @@ func (a *adjacency) update(entries []graphEntry, upTo int64) {
 	for _, e := range entries {
 		ord, known := a.ids.Lookup(e.id)
 		if known && (e.Removed || e.Key == 0) { // an id that was removed may have come back
-			a.drop(ord)
-			a.disconnect(ord, false)
+			a.dropNode(ord)
+			a.disconnectNode(ord, false)
 		}
 		if e.Removed {
 			continue
 		}
 		if known && e.Position > a.upTo {
-			a.disconnect(ord, true)
+			a.disconnectNode(ord, true)
 		}
-		edges = a.node(edges, e.id, e.Row, a.upTo)
+		edges = a.takeNodeRow(edges, e.id, e.Row, a.upTo)
 	}
-	a.join(edges)
+	a.joinEdges(edges)
 	a.upTo = upTo
 }
 
-// connect puts an edge at the head of both lists.
-func (a *adjacency) connect(from, to, reason uint32) {
+// connectNodes puts an edge at the head of both lists.
+func (a *adjacency) connectNodes(from, to, reason uint32) {
 	var i uint32
 	if n := len(a.free); n > 0 {
-		i, a.free = a.free[n-1], a.free[:n-1]
+		i = a.free[n-1]
+		a.free = a.free[:n-1]
 		a.reason[i] = reason
 	} else {
 		i = uint32(len(a.reason))
 		a.reason = append(a.reason, reason)
-		a.other, a.next, a.prev = append(a.other, 0, 0), append(a.next, 0, 0), append(a.prev, 0, 0)
+		a.other = append(a.other, 0, 0)
+		a.next = append(a.next, 0, 0)
+		a.prev = append(a.prev, 0, 0)
 	}
-	a.push(&a.out[from], 2*i, to)
-	a.push(&a.in[to], 2*i+1, from)
+	a.pushEdge(&a.out[from], 2*i, to)
+	a.pushEdge(&a.in[to], 2*i+1, from)
 	a.degree[to]++
 }
 
-func (a *adjacency) push(head *uint32, half, other uint32) {
-	a.other[half], a.next[half], a.prev[half] = other, *head, 0
+func (a *adjacency) pushEdge(head *uint32, half, other uint32) {
+	a.other[half] = other
+	a.next[half] = *head
+	a.prev[half] = 0
 	if *head != 0 {
 		a.prev[*head-1] = half + 1
 	}
 	*head = half + 1
 }
 
-// disconnect removes the edges that leave a node, or its own ones only.
-func (a *adjacency) disconnect(from uint32, onlyOwn bool) {
+// disconnectNode removes the edges that leave a node, or its own ones only.
+func (a *adjacency) disconnectNode(from uint32, onlyOwn bool) {
 	for h := a.out[from]; h != 0; {
 		half := h - 1
 		h = a.next[half]
@@ -169,15 +176,16 @@ func (a *adjacency) disconnect(from uint32, onlyOwn bool) {
 			continue
 		}
 		to := a.other[half]
-		a.unlink(&a.out[from], half)
-		a.unlink(&a.in[to], half^1)
+		a.unlinkEdge(&a.out[from], half)
+		a.unlinkEdge(&a.in[to], half^1)
 		a.degree[to]--
 		a.free = append(a.free, half/2)
 	}
 }
 
-func (a *adjacency) unlink(head *uint32, half uint32) {
-	next, prev := a.next[half], a.prev[half]
+func (a *adjacency) unlinkEdge(head *uint32, half uint32) {
+	next := a.next[half]
+	prev := a.prev[half]
 	if prev == 0 {
 		*head = next
 	} else {
@@ -188,8 +196,8 @@ func (a *adjacency) unlink(head *uint32, half uint32) {
 	}
 }
 
-// between returns the links among ids that pass f, each once.
-func (a *adjacency) between(ids []string, f schemas.Filter) []schemas.Edge {
+// findEdgesBetween returns the links among ids that pass f, each once.
+func (a *adjacency) findEdgesBetween(ids []string, f schemas.Filter) []schemas.Edge {
 	allowed := a.facets.Allowed(f)
 	among := make(map[uint32]string, len(ids))
 	for _, id := range ids {

@@ -20,24 +20,24 @@ type graphEntry struct {
 // Apply implements graph.Driver.
 func (db *Graph) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
 	return db.file.Named(db.tenants.Commit(tenant, func() (func(*adjacency), error) {
-		entries, err := db.commit(ctx, tenant, b)
+		entries, err := db.commitGraphBatch(ctx, tenant, b)
 		if err != nil || entries == nil {
 			return nil, err
 		}
-		return func(a *adjacency) { a.update(entries, b.UpTo) }, nil
+		return func(a *adjacency) { a.applyGraphEntries(entries, b.UpTo) }, nil
 	}))
 }
 
-// commit writes a batch and returns its rows, nil when there was nothing to do.
-func (db *Graph) commit(ctx context.Context, tenant string, b *graph.Batch) (entries []graphEntry, err error) {
+// commitGraphBatch writes a batch and returns its rows, nil when there was nothing to do.
+func (db *Graph) commitGraphBatch(ctx context.Context, tenant string, b *graph.Batch) (entries []graphEntry, err error) {
 	folded, err := db.file.Fold(ctx, tenant, b.UpTo, func(tx *Tx) error {
-		rows, err := db.read(tx, b.IDs())
+		rows, err := db.readGraphRows(tx, b.IDs())
 		if err != nil {
 			return err
 		}
 		b.Fold(tx.Checkpoint, rows)
-		entries = changed(rows)
-		return db.write(ctx, tx, entries)
+		entries = listChangedRows(rows)
+		return db.writeGraphEntries(ctx, tx, entries)
 	})
 	if err != nil || !folded {
 		return nil, err
@@ -45,7 +45,7 @@ func (db *Graph) commit(ctx context.Context, tenant string, b *graph.Batch) (ent
 	return entries, nil
 }
 
-func (db *Graph) read(tx *Tx, ids []string) (map[string]*graph.Row, error) {
+func (db *Graph) readGraphRows(tx *Tx, ids []string) (map[string]*graph.Row, error) {
 	found := make(map[string]*graph.Row, len(ids))
 	rows, err := tx.Rows(db.found, ids)
 	if err != nil {
@@ -69,8 +69,8 @@ func (db *Graph) read(tx *Tx, ids []string) (map[string]*graph.Row, error) {
 	return found, rows.Err()
 }
 
-// changed returns the rows that changed or were removed, by position.
-func changed(rows map[string]*graph.Row) []graphEntry {
+// listChangedRows returns the rows that changed or were removed, by position.
+func listChangedRows(rows map[string]*graph.Row) []graphEntry {
 	entries := make([]graphEntry, 0, len(rows))
 	for id, r := range rows {
 		if r.Changed || r.Removed {
@@ -83,7 +83,7 @@ func changed(rows map[string]*graph.Row) []graphEntry {
 	return entries
 }
 
-func (db *Graph) write(ctx context.Context, tx *Tx, entries []graphEntry) error {
+func (db *Graph) writeGraphEntries(ctx context.Context, tx *Tx, entries []graphEntry) error {
 	var remove []int64
 	var inserts []graphEntry
 	var buf []byte

@@ -18,8 +18,9 @@ type crowd struct {
 	known  map[uint32]bool // by entity: what hub said; nil: the items were not counted
 }
 
-func (c *crowd) count() {
-	c.counts, c.known = c.facets.Allowed(c.filter), map[uint32]bool{}
+func (c *crowd) countCrowdItems() {
+	c.counts = c.facets.Allowed(c.filter)
+	c.known = map[uint32]bool{}
 	all := 0
 	for p, n := range c.live {
 		all += n
@@ -35,33 +36,35 @@ func (c *crowd) count() {
 	c.all = c.items == all
 }
 
-// hub reports whether an entity is a graph.Hub among the items.
-func (c *crowd) hub(ord uint32) bool {
+// isCrowdHub reports whether an entity is a graph.Hub among the items.
+func (c *crowd) isCrowdHub(ord uint32) bool {
 	most := int(c.degree[ord]) // of all items
 	if !graph.Hub(most, 0) {
 		return false
 	}
 	if c.known == nil {
-		c.count()
+		c.countCrowdItems()
 	}
 	if c.all || !graph.Hub(most, c.items) {
 		return graph.Hub(most, c.items) // fewer of the items make no hub where all do not
 	}
 	is, known := c.known[ord]
 	if !known {
-		is = c.names(ord)
+		is = c.isCountedHub(ord)
 		c.known[ord] = is
 	}
 	return is
 }
 
-// names counts the items that name an entity, until it is sure whether it is a hub.
-func (c *crowd) names(ord uint32) bool {
-	n, left := 0, int(c.degree[ord])
+// isCountedHub counts the items that name an entity, until it is sure whether it is a hub.
+func (c *crowd) isCountedHub(ord uint32) bool {
+	n := 0
+	left := int(c.degree[ord])
 	for h := c.in[ord]; h != 0 && graph.Hub(n+left, c.items); h = c.next[h-1] {
 		left--
 		if from := c.other[h-1]; c.profile[from] < entity && c.counts[c.profile[from]] && !c.exclude[from] {
-			if n++; graph.Hub(n, c.items) {
+			n++
+			if graph.Hub(n, c.items) {
 				return true
 			}
 		}

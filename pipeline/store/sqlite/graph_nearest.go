@@ -23,16 +23,18 @@ type found struct {
 	step      int32
 }
 
-func (n *nearest) start(ids *columns.IDs, limit int) {
-	n.ids, n.limit, n.found = ids, limit, n.found[:0]
+func (n *nearest) startSearch(ids *columns.IDs, limit int) {
+	n.ids = ids
+	n.limit = limit
+	n.found = n.found[:0]
 }
 
-func (n *nearest) compare(x, y found) int {
+func (n *nearest) compareFound(x, y found) int {
 	switch {
 	case x.high != y.high:
-		return sign(x.high < y.high)
+		return chooseSign(x.high < y.high)
 	case x.low != y.low:
-		return sign(x.low < y.low)
+		return chooseSign(x.low < y.low)
 	case x.ord == y.ord:
 		return 0
 	}
@@ -40,14 +42,14 @@ func (n *nearest) compare(x, y found) int {
 	return bytes.Compare(n.a, n.b)
 }
 
-func sign(less bool) int {
+func chooseSign(less bool) int {
 	if less {
 		return -1
 	}
 	return 1
 }
 
-func (n *nearest) offer(ord uint32, step int32) {
+func (n *nearest) offerNode(ord uint32, step int32) {
 	n.a = n.ids.AppendID(n.a[:0], ord)
 	var head [16]byte
 	copy(head[:], n.a)
@@ -56,23 +58,23 @@ func (n *nearest) offer(ord uint32, step int32) {
 		n.found = append(n.found, f)
 		if len(n.found) == n.limit {
 			for i := n.limit/2 - 1; i >= 0; i-- {
-				n.sift(i)
+				n.siftDown(i)
 			}
 		}
 		return
 	}
-	if n.compare(f, n.found[0]) < 0 {
+	if n.compareFound(f, n.found[0]) < 0 {
 		n.found[0] = f
-		n.sift(0)
+		n.siftDown(0)
 	}
 }
 
-// sift moves element i down to its place in the heap.
-func (n *nearest) sift(i int) {
+// siftDown moves element i down to its place in the heap.
+func (n *nearest) siftDown(i int) {
 	for {
 		last := i
 		for c := 2*i + 1; c <= 2*i+2 && c < len(n.found); c++ {
-			if n.compare(n.found[c], n.found[last]) > 0 {
+			if n.compareFound(n.found[c], n.found[last]) > 0 {
 				last = c
 			}
 		}
@@ -84,7 +86,7 @@ func (n *nearest) sift(i int) {
 	}
 }
 
-func (n *nearest) sorted() []found {
-	slices.SortFunc(n.found, n.compare)
+func (n *nearest) sortFound() []found {
+	slices.SortFunc(n.found, n.compareFound)
 	return n.found
 }

@@ -56,8 +56,8 @@ func eachRow(rows *sql.Rows, yield func(id string, n *graph.Row)) error {
 	return rows.Err()
 }
 
-// load reads a tenant's adjacency.
-func (db *Graph) load(ctx context.Context, tenant string) (*adjacency, error) {
+// loadAdjacency reads a tenant's adjacency.
+func (db *Graph) loadAdjacency(ctx context.Context, tenant string) (*adjacency, error) {
 	a := newAdjacency()
 	err := db.file.Load(ctx, tenant, func(tx *sql.Tx, low, high, checkpoint int64) error {
 		rows, err := tx.QueryContext(ctx, "SELECT id, data FROM nodes WHERE key BETWEEN ? AND ? ORDER BY key", low, high)
@@ -65,10 +65,10 @@ func (db *Graph) load(ctx context.Context, tenant string) (*adjacency, error) {
 			return err
 		}
 		var edges []written
-		if err := eachRow(rows, func(id string, n *graph.Row) { edges = a.node(edges, id, n, 0) }); err != nil {
+		if err := eachRow(rows, func(id string, n *graph.Row) { edges = a.takeNodeRow(edges, id, n, 0) }); err != nil {
 			return err
 		}
-		a.join(edges)
+		a.joinEdges(edges)
 		a.upTo = checkpoint
 		return nil
 	})
@@ -85,8 +85,8 @@ type written struct {
 	from, to, reason uint32
 }
 
-// join adds edges in the order in which they were written.
-func (a *adjacency) join(edges []written) {
+// joinEdges adds edges in the order in which they were written.
+func (a *adjacency) joinEdges(edges []written) {
 	slices.SortFunc(edges, func(x, y written) int {
 		if c := cmp.Compare(x.position, y.position); c != 0 {
 			return c
@@ -97,18 +97,18 @@ func (a *adjacency) join(edges []written) {
 		return cmp.Compare(x.order, y.order)
 	})
 	for _, e := range edges {
-		a.connect(e.from, e.to, e.reason)
+		a.connectNodes(e.from, e.to, e.reason)
 	}
 }
 
 // Walk implements graph.Driver.
 func (db *Graph) Walk(ctx context.Context, tenant string, w graph.Walk) (out []graph.Visit, err error) {
-	err = db.tenants.View(ctx, tenant, func(a *adjacency) { out = a.walk(w) })
+	err = db.tenants.View(ctx, tenant, func(a *adjacency) { out = a.walkGraph(w) })
 	return out, err
 }
 
 // Between implements graph.Driver.
 func (db *Graph) Between(ctx context.Context, tenant string, ids []string, f schemas.Filter) (out []schemas.Edge, err error) {
-	err = db.tenants.View(ctx, tenant, func(a *adjacency) { out = a.between(ids, f) })
+	err = db.tenants.View(ctx, tenant, func(a *adjacency) { out = a.findEdgesBetween(ids, f) })
 	return out, err
 }

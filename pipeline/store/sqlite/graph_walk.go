@@ -37,8 +37,8 @@ type walker struct {
 	crowd   crowd
 }
 
-func (a *adjacency) walk(w graph.Walk) []graph.Visit {
-	if !a.knows(w.From, "") && !a.knows(w.Entities, entityMark) {
+func (a *adjacency) walkGraph(w graph.Walk) []graph.Visit {
+	if !a.hasAnyNode(w.From, "") && !a.hasAnyNode(w.Entities, entityMark) {
 		return nil
 	}
 	k := walker{adjacency: a, scratch: a.newScratch(), w: w, allowed: a.facets.Allowed(w.Filter)}
@@ -55,35 +55,36 @@ func (a *adjacency) walk(w graph.Walk) []graph.Visit {
 	}
 	k.exclude = a.numbersOf(w.Exclude)
 	k.crowd = crowd{adjacency: a, filter: w.Population, exclude: k.exclude}
-	k.seed()
+	k.seedSteps()
 	items := 0
 	for hop := 0; hop < w.Hops && items < w.Limit; hop++ {
-		start, end := k.levels[hop], k.levels[hop+1]
+		start := k.levels[hop]
+		end := k.levels[hop+1]
 		for i := start; i < end; i++ {
-			items += k.follow(int32(i))
+			items += k.followEdges(int32(i))
 		}
 		k.levels = append(k.levels, len(k.steps))
 		if len(k.steps) == end {
 			break
 		}
 	}
-	return k.visits(min(items, w.Limit))
+	return k.makeVisits(min(items, w.Limit))
 }
 
-// enterable reports whether a walk may enter a node.
-func (k *walker) enterable(ord uint32, allowed []bool) bool {
+// canEnter reports whether a walk may enter a node.
+func (k *walker) canEnter(ord uint32, allowed []bool) bool {
 	switch p := k.profile[ord]; p {
 	case absent:
 		return false
 	case entity:
-		return !k.crowd.hub(ord)
+		return !k.crowd.isCrowdHub(ord)
 	default:
 		return allowed[p] && !k.exclude[ord]
 	}
 }
 
-// knows reports whether there is a node for one of names.
-func (a *adjacency) knows(names []string, mark string) bool {
+// hasAnyNode reports whether there is a node for one of names.
+func (a *adjacency) hasAnyNode(names []string, mark string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, ok := a.ids.Lookup(mark + name)
 		return ok
@@ -97,14 +98,15 @@ func (a *adjacency) newScratch() *scratch {
 		s = &scratch{stamp: make([]uint32, a.ids.Len()+a.ids.Len()/8)}
 	}
 	s.epoch++
-	s.steps, s.levels = s.steps[:0], s.levels[:0]
+	s.steps = s.steps[:0]
+	s.levels = s.levels[:0]
 	return s
 }
 
-func (k *walker) seed() {
+func (k *walker) seedSteps() {
 	add := func(key string) {
 		ord, ok := k.ids.Lookup(key)
-		if ok && k.stamp[ord] != k.epoch && k.enterable(ord, k.allowed) {
+		if ok && k.stamp[ord] != k.epoch && k.canEnter(ord, k.allowed) {
 			k.stamp[ord] = k.epoch
 			k.steps = append(k.steps, step{ord: ord, item: k.profile[ord] != entity})
 		}
@@ -118,14 +120,15 @@ func (k *walker) seed() {
 	k.levels = append(k.levels, 0, len(k.steps))
 }
 
-// follow takes the edges of step i and returns how many items they reached.
-func (k *walker) follow(i int32) (items int) {
-	from, followed := k.steps[i].ord, 0
+// followEdges takes the edges of step i and returns how many items they reached.
+func (k *walker) followEdges(i int32) (items int) {
+	from := k.steps[i].ord
+	followed := 0
 	for _, head := range [...]uint32{k.out[from], k.in[from]} {
 		for h := head; h != 0 && followed < k.w.FanOut; h = k.next[h-1] {
 			half := h - 1
 			to := k.other[half]
-			if k.only != nil && !k.only[k.reason[half/2]>>1] || !k.enterable(to, k.through) {
+			if k.only != nil && !k.only[k.reason[half/2]>>1] || !k.canEnter(to, k.through) {
 				continue
 			}
 			followed++
@@ -143,30 +146,31 @@ func (k *walker) follow(i int32) (items int) {
 	return items
 }
 
-// visits turns the steps into n visits, level by level.
-func (k *walker) visits(n int) []graph.Visit {
+// makeVisits turns the steps into n visits, level by level.
+func (k *walker) makeVisits(n int) []graph.Visit {
 	if n == 0 {
 		return nil
 	}
 	chosen := make([]int32, 0, n)
 	ends := make([]int, 0, k.w.Hops) // of each distance, in chosen
 	for d := 1; d+1 < len(k.levels) && len(chosen) < n; d++ {
-		k.level.start(k.ids, n-len(chosen))
+		k.level.startSearch(k.ids, n-len(chosen))
 		for i := k.levels[d]; i < k.levels[d+1]; i++ {
 			if k.steps[i].item {
-				k.level.offer(k.steps[i].ord, int32(i))
+				k.level.offerNode(k.steps[i].ord, int32(i))
 			}
 		}
-		for _, f := range k.level.sorted() {
+		for _, f := range k.level.sortFound() {
 			chosen = append(chosen, f.step)
 		}
 		ends = append(ends, len(chosen))
 	}
-	names := k.names(chosen)
+	names := k.listStepNames(chosen)
 	out := make([]graph.Visit, len(chosen))
 	for j, i := range chosen {
 		s := k.steps[i]
-		from, to := names[2*j+1], names[2*j]
+		from := names[2*j+1]
+		to := names[2*j]
 		if s.half&1 == 1 {
 			from, to = to, from
 		}
@@ -181,8 +185,8 @@ func (k *walker) visits(n int) []graph.Visit {
 	return out
 }
 
-// names returns the names of steps and their parents, in turn, in one allocation.
-func (k *walker) names(chosen []int32) []string {
+// listStepNames returns the names of steps and their parents, in turn, in one allocation.
+func (k *walker) listStepNames(chosen []int32) []string {
 	buf := make([]byte, 0, 76*len(chosen))
 	ends := make([]int, 0, 2*len(chosen))
 	for _, i := range chosen {
@@ -197,7 +201,8 @@ func (k *walker) names(chosen []int32) []string {
 		}
 		ends = append(ends, len(buf))
 	}
-	text, start := string(buf), 0
+	text := string(buf)
+	start := 0
 	names := make([]string, len(ends))
 	for j, end := range ends {
 		names[j] = text[start:end]

@@ -57,8 +57,8 @@ CREATE TABLE accesses (
 func OpenItems(ctx context.Context, c IndexConfig) (*Items, error) {
 	db := &Items{index: index[*directory]{store: "item store", rows: "items"}}
 	f := FileConfig{Version: itemsSchemaVersion, Schema: itemsSchema, CacheKiB: 16384, Corrupt: items.ErrCorrupt}
-	err := db.open(ctx, c, f, db.load, func(file *File) (err error) {
-		if err = db.stmts.prepare(ctx, file); err == nil {
+	err := db.open(ctx, c, f, db.loadDirectory, func(file *File) (err error) {
+		if err = db.stmts.prepareStatements(ctx, file); err == nil {
 			db.items, err = file.Table(ctx, "items", "id", "tokens", "head", "body")
 		}
 		return err

@@ -41,28 +41,28 @@ type usage struct {
 
 func newUsage(h *items.Metadata) usage {
 	u := usage{first: h.First, sec: zeroTime}
-	u.add(h.AccessCount, h.LastAccess)
+	u.addUsage(h.AccessCount, h.LastAccess)
 	return u
 }
 
-func (u *usage) add(count int64, last time.Time) {
+func (u *usage) addUsage(count int64, last time.Time) {
 	u.count += uint32(min(count, int64(math.MaxUint32-u.count)))
-	if last.After(u.last()) {
+	if last.After(u.findLastUse()) {
 		u.sec, u.nano = last.Unix(), uint32(last.Nanosecond())
 	}
 }
 
-func (u *usage) last() time.Time { return time.Unix(u.sec, int64(u.nano)).UTC() }
+func (u *usage) findLastUse() time.Time { return time.Unix(u.sec, int64(u.nano)).UTC() }
 
-// complete sets what the rows of an item do not say.
-func (d *directory) complete(r *schemas.Record) {
+// completeRecord sets what the rows of an item do not say.
+func (d *directory) completeRecord(r *schemas.Record) {
 	if ord, ok := d.ids.Lookup(r.ID); ok && d.usage[ord].first == r.First {
-		r.AccessCount, r.LastAccess = int64(d.usage[ord].count), d.usage[ord].last()
+		r.AccessCount, r.LastAccess = int64(d.usage[ord].count), d.usage[ord].findLastUse()
 	}
 }
 
-// firsts returns Metadata.First of those of ids that are there.
-func (d *directory) firsts(ids []string) map[string]int64 {
+// findFirstPositions returns Metadata.First of those of ids that are there.
+func (d *directory) findFirstPositions(ids []string) map[string]int64 {
 	out := make(map[string]int64, len(ids))
 	for _, id := range ids {
 		if ord, ok := d.ids.Lookup(id); ok {
@@ -72,8 +72,8 @@ func (d *directory) firsts(ids []string) map[string]int64 {
 	return out
 }
 
-// sums returns the rows of sums that are to replace all others, none when it is too early.
-func (d *directory) sums() [][]byte {
+// makeSumRows returns the rows of sums that are to replace all others, none when it is too early.
+func (d *directory) makeSumRows() [][]byte {
 	if d.appended < max(sumFrom, d.summed) {
 		return nil
 	}
@@ -81,9 +81,10 @@ func (d *directory) sums() [][]byte {
 	var row entries
 	for ord := range d.usage {
 		if u := &d.usage[ord]; u.count > 0 && d.flags[ord]&flagLive != 0 {
-			row.add(u.first, int64(u.count), u.last())
+			row.appendAccess(u.first, int64(u.count), u.findLastUse())
 			if len(row.raw) >= sumRow {
-				rows, row = append(rows, row.raw), entries{}
+				rows = append(rows, row.raw)
+				row = entries{}
 			}
 		}
 	}
@@ -99,7 +100,7 @@ type entries struct {
 	last int64
 }
 
-func (e *entries) add(first, count int64, last time.Time) {
+func (e *entries) appendAccess(first, count int64, last time.Time) {
 	if e.raw == nil {
 		e.raw = []byte{accessVersion}
 	}
@@ -115,7 +116,8 @@ func eachAccess(raw string, yield func(first, count int64, last time.Time)) erro
 	first := int64(0)
 	for rest, ok := c.Rest(); ok && rest != ""; rest, ok = c.Rest() {
 		first += int64(c.Uvarint())
-		count, last := int64(c.Uvarint()), c.Time()
+		count := int64(c.Uvarint())
+		last := c.Time()
 		if _, ok := c.Rest(); ok {
 			yield(first, count, last)
 		}
@@ -141,9 +143,11 @@ func (d *directory) addAccesses(sum bool, raw string) error {
 		}
 		u := &d.usage[ord]
 		if sum {
-			u.count, u.sec, u.nano = 0, zeroTime, 0
+			u.count = 0
+			u.sec = zeroTime
+			u.nano = 0
 		}
-		u.add(count, last)
+		u.addUsage(count, last)
 	})
 }
 
@@ -153,7 +157,7 @@ type accessRows struct {
 	added []byte   // is appended
 }
 
-func (a *accessRows) write(ctx context.Context, tx *Tx, db *statements) error {
+func (a *accessRows) writeAccesses(ctx context.Context, tx *Tx, db *statements) error {
 	low, high := KeyRange(tx.Num)
 	if len(a.sums) > 0 {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM accesses WHERE key BETWEEN ? AND ?", low, high); err != nil {
@@ -171,10 +175,11 @@ func (a *accessRows) write(ctx context.Context, tx *Tx, db *statements) error {
 	return nil
 }
 
-// update brings written rows into the directory, and tells b how items stand.
-func (a *accessRows) update(d *directory, uses []items.Use, apart map[string]int64, b *items.Batch) {
+// updateDirectory brings written rows into the directory, and tells b how items stand.
+func (a *accessRows) updateDirectory(d *directory, uses []items.Use, apart map[string]int64, b *items.Batch) {
 	if len(a.sums) > 0 {
-		d.appended, d.summed = 0, 0
+		d.appended = 0
+		d.summed = 0
 		for _, raw := range a.sums {
 			d.summed += len(raw)
 		}
@@ -186,9 +191,9 @@ func (a *accessRows) update(d *directory, uses []items.Use, apart map[string]int
 			continue
 		}
 		u := &d.usage[ord]
-		u.add(use.Count, use.Last)
+		u.addUsage(use.Count, use.Last)
 		if _, ok := apart[use.ID]; ok {
-			b.Stands(use.ID, int64(u.count), u.last())
+			b.Stands(use.ID, int64(u.count), u.findLastUse())
 		}
 	}
 }

@@ -20,19 +20,19 @@ type itemsEntry struct {
 // Apply implements items.Rows.
 func (db *Items) Apply(ctx context.Context, tenant string, b *items.Batch) error {
 	return db.file.Named(db.tenants.Commit(tenant, func() (func(*directory), error) {
-		return db.commit(ctx, tenant, b)
+		return db.commitItemsBatch(ctx, tenant, b)
 	}))
 }
 
-// commit writes a batch and returns what brings it into the directory, nil when there was
+// commitItemsBatch writes a batch and returns what brings it into the directory, nil when there was
 // nothing to do.
-func (db *Items) commit(ctx context.Context, tenant string, b *items.Batch) (func(*directory), error) {
+func (db *Items) commitItemsBatch(ctx context.Context, tenant string, b *items.Batch) (func(*directory), error) {
 	var firsts map[string]int64
 	var known int64
 	var rows accessRows
 	changed, accessed := b.Parts()
 	if len(accessed) > 0 {
-		err := db.tenants.View(ctx, tenant, func(d *directory) { firsts, rows.sums, known = d.firsts(accessed), d.sums(), d.upTo })
+		err := db.tenants.View(ctx, tenant, func(d *directory) { firsts, rows.sums, known = d.findFirstPositions(accessed), d.makeSumRows(), d.upTo })
 		if err != nil {
 			return nil, err
 		}
@@ -43,21 +43,21 @@ func (db *Items) commit(ctx context.Context, tenant string, b *items.Batch) (fun
 		if known != tx.Checkpoint { // a commit that failed, and was made: the sums lack it
 			rows.sums = nil
 		}
-		heads, err := db.heads(tx, changed)
+		heads, err := db.readHeads(tx, changed)
 		if err != nil {
 			return err
 		}
 		uses = b.FoldApart(tx.Checkpoint, heads, firsts)
 		written = toWrite(heads)
-		if err := db.write(ctx, tx, written); err != nil {
+		if err := db.writeItemEntries(ctx, tx, written); err != nil {
 			return err
 		}
 		var added entries
 		for _, u := range uses {
-			added.add(u.First, u.Count, u.Last)
+			added.appendAccess(u.First, u.Count, u.Last)
 		}
 		rows.added = added.raw
-		return rows.write(ctx, tx, &db.stmts)
+		return rows.writeAccesses(ctx, tx, &db.stmts)
 	})
 	if err != nil || !folded {
 		return nil, err
@@ -66,13 +66,13 @@ func (db *Items) commit(ctx context.Context, tenant string, b *items.Batch) (fun
 		if d.upTo >= b.UpTo {
 			return
 		}
-		d.apply(written)
-		rows.update(d, uses, firsts, b)
+		d.applyItemEntries(written)
+		rows.updateDirectory(d, uses, firsts, b)
 		d.upTo = b.UpTo
 	}, nil
 }
 
-func (db *Items) heads(tx *Tx, ids []string) (map[string]*items.Row, error) {
+func (db *Items) readHeads(tx *Tx, ids []string) (map[string]*items.Row, error) {
 	found := make(map[string]*items.Row, len(ids))
 	if len(ids) == 0 {
 		return found, nil
@@ -112,7 +112,7 @@ func toWrite(rows map[string]*items.Row) []itemsEntry {
 	return entries
 }
 
-func (db *Items) write(ctx context.Context, tx *Tx, entries []itemsEntry) error {
+func (db *Items) writeItemEntries(ctx context.Context, tx *Tx, entries []itemsEntry) error {
 	var remove []int64
 	var inserts []itemsEntry
 	var buf []byte
@@ -131,7 +131,7 @@ func (db *Items) write(ctx context.Context, tx *Tx, entries []itemsEntry) error 
 			inserts = append(inserts, e)
 		default:
 			var err error
-			if buf, err = db.update(ctx, tx, buf[:0], e); err != nil {
+			if buf, err = db.updateRow(ctx, tx, buf[:0], e); err != nil {
 				return fmt.Errorf("update item %q: %w", e.id, err)
 			}
 		}
@@ -140,18 +140,20 @@ func (db *Items) write(ctx context.Context, tx *Tx, entries []itemsEntry) error 
 		return err
 	}
 	return Insert(tx, db.items, inserts, func(args []any, buf []byte, e *itemsEntry) ([]any, []byte) {
-		start, tokens := len(buf), -1
+		start := len(buf)
+		tokens := -1
 		buf = e.Metadata.Append(buf)
 		middle := len(buf)
 		if e.Put != nil {
-			buf, tokens = items.AppendPayload(buf, e.Put), max(e.Put.Tokens, 0)
+			buf = items.AppendPayload(buf, e.Put)
+			tokens = max(e.Put.Tokens, 0)
 		}
 		return append(args, e.id, tokens, buf[start:middle:middle], buf[middle:len(buf):len(buf)]), buf
 	})
 }
 
-// update writes a row that keeps its key, and returns buf for the next.
-func (db *Items) update(ctx context.Context, tx *Tx, buf []byte, e itemsEntry) ([]byte, error) {
+// updateRow writes a row that keeps its key, and returns buf for the next.
+func (db *Items) updateRow(ctx context.Context, tx *Tx, buf []byte, e itemsEntry) ([]byte, error) {
 	buf = e.Metadata.Append(buf)
 	if e.Put == nil {
 		_, err := tx.Stmt(db.stmts.updateHead).ExecContext(ctx, buf, e.Key)

@@ -81,59 +81,66 @@ func (d *directory) profileOf(codes map[string]uint32, code, session string) (ui
 	return p, nil
 }
 
-// put adds an item, or replaces what is known of it.
-func (d *directory) put(id string, h *items.Metadata, profile uint32) {
+// putDirectoryItem adds an item, or replaces what is known of it.
+func (d *directory) putDirectoryItem(id string, h *items.Metadata, profile uint32) {
 	ord, isNew := d.ids.Intern(id)
 	if ord == columns.NoID {
 		return
 	}
 	if isNew {
-		d.profile, d.session, d.seq = append(d.profile, 0), append(d.session, none), append(d.seq, 0)
-		d.created, d.terms = append(d.created, 0), append(d.terms, 0)
+		d.profile = append(d.profile, 0)
+		d.session = append(d.session, none)
+		d.seq = append(d.seq, 0)
+		d.created = append(d.created, 0)
+		d.terms = append(d.terms, 0)
 		d.speaker, d.flags, d.usage = append(d.speaker, none), append(d.flags, 0), append(d.usage, newUsage(h))
 		if int(ord)/blockSize == len(d.newest) {
 			d.newest = append(d.newest, math.MinInt64)
 		}
 	} else {
-		d.leave(ord)
+		d.leaveSession(ord)
 	}
-	d.profile[ord], d.seq[ord], d.terms[ord] = profile, h.Seq, uint32(min(h.Terms, math.MaxUint32))
+	d.profile[ord] = profile
+	d.seq[ord] = h.Seq
+	d.terms[ord] = uint32(min(h.Terms, math.MaxUint32))
 	d.created[ord] = h.Created.UnixMicro()
 	d.flags[ord] = flagLive
 	if h.Role == "user" || h.Speaker == "user" {
 		d.flags[ord] |= flagUser
 		d.users++
 	}
-	d.session[ord], d.speaker[ord] = none, none
+	d.session[ord] = none
+	d.speaker[ord] = none
 	if h.Session != "" {
-		d.join(ord, h.Session)
+		d.joinSession(ord, h.Session)
 		d.turns++
 	} else {
 		at, _ := slices.BinarySearch(d.loose, ord)
 		d.loose = slices.Insert(d.loose, at, ord)
 	}
 	if h.Speaker != "" {
-		d.speaker[ord] = d.speakers.add(h.Speaker, ord)
+		d.speaker[ord] = d.speakers.addSpeaker(h.Speaker, ord)
 	}
 	d.live++
 	d.newest[ord/blockSize] = max(d.newest[ord/blockSize], d.created[ord])
-	d.first, d.last = min(d.first, d.created[ord]), max(d.last, d.created[ord])
+	d.first = min(d.first, d.created[ord])
+	d.last = max(d.last, d.created[ord])
 }
 
-// remove forgets an item.
-func (d *directory) remove(id string) {
+// removeItem forgets an item.
+func (d *directory) removeItem(id string) {
 	if ord, ok := d.ids.Delete(id); ok {
-		d.leave(ord)
+		d.leaveSession(ord)
 	}
 }
 
-// leave takes an item out of its session and the statistics.
-func (d *directory) leave(ord uint32) {
+// leaveSession takes an item out of its session and the statistics.
+func (d *directory) leaveSession(ord uint32) {
 	if d.flags[ord]&flagUser != 0 {
 		d.users--
 	}
 	if s := d.session[ord]; s != none {
-		i := d.place(s, ord)
+		i := d.findPlace(s, ord)
 		d.members[s] = append(d.members[s][:i], d.members[s][i+1:]...)
 		d.turns--
 	} else if at, ok := slices.BinarySearch(d.loose, ord); ok {
@@ -143,43 +150,44 @@ func (d *directory) leave(ord uint32) {
 		d.spanStale = true
 	}
 	speaker := d.speaker[ord]
-	d.speaker[ord], d.flags[ord] = none, 0
+	d.speaker[ord] = none
+	d.flags[ord] = 0
 	if speaker != none {
-		d.speakers.drop(speaker, ord, d.speaker)
+		d.speakers.removeSpeakerItem(speaker, ord, d.speaker)
 	}
 	d.live--
 }
 
-// join puts an item into its session, in order.
-func (d *directory) join(ord uint32, session string) {
+// joinSession puts an item into its session, in order.
+func (d *directory) joinSession(ord uint32, session string) {
 	s, isNew := d.sessions.Intern(session)
 	if isNew {
 		d.members = append(d.members, nil)
 	}
 	d.session[ord] = s
 	list := append(d.members[s], ord)
-	if n := len(list); n > 1 && d.before(ord, list[n-2]) {
-		i := d.place(s, ord)
+	if n := len(list); n > 1 && d.isBefore(ord, list[n-2]) {
+		i := d.findPlace(s, ord)
 		copy(list[i+1:], list[i:n-1])
 		list[i] = ord
 	}
 	d.members[s] = list
 }
 
-// place returns where ord stands, or would stand, in session s.
-func (d *directory) place(s, ord uint32) int {
+// findPlace returns where ord stands, or would stand, in session s.
+func (d *directory) findPlace(s, ord uint32) int {
 	list := d.members[s]
-	return sort.Search(len(list), func(i int) bool { return !d.before(list[i], ord) })
+	return sort.Search(len(list), func(i int) bool { return !d.isBefore(list[i], ord) })
 }
 
-func (d *directory) before(a, b uint32) bool {
+func (d *directory) isBefore(a, b uint32) bool {
 	if d.seq[a] != d.seq[b] {
 		return d.seq[a] < d.seq[b]
 	}
 	return a < b
 }
 
-func (d *directory) neighbours(ids []string, radius int) map[string][]items.Neighbour {
+func (d *directory) findNeighbours(ids []string, radius int) map[string][]items.Neighbour {
 	out := make(map[string][]items.Neighbour, len(ids))
 	all := make([]items.Neighbour, 0, 2*radius*len(ids))
 	ends := make([]int, 0, 2*radius*len(ids))
@@ -191,7 +199,8 @@ func (d *directory) neighbours(ids []string, radius int) map[string][]items.Neig
 			continue
 		}
 		s := d.session[ord]
-		list, at := d.members[s], d.place(s, ord)
+		list := d.members[s]
+		at := d.findPlace(s, ord)
 		for i := max(0, at-radius); i <= min(len(list)-1, at+radius); i++ {
 			if i != at {
 				text = d.ids.AppendID(text, list[i])
@@ -201,7 +210,8 @@ func (d *directory) neighbours(ids []string, radius int) map[string][]items.Neig
 			}
 		}
 	}
-	names, start := string(text), 0
+	names := string(text)
+	start := 0
 	for i := range all {
 		all[i].ID = names[start:ends[i]]
 		start = ends[i]
@@ -215,24 +225,27 @@ func (d *directory) neighbours(ids []string, radius int) map[string][]items.Neig
 	return out
 }
 
-func (d *directory) stats() items.Stats {
-	s := items.Stats{Items: d.live, UserTurns: d.users, Turns: d.turns, Speakers: d.speakers.first()}
+func (d *directory) summarizeItems() items.Stats {
+	s := items.Stats{Items: d.live, UserTurns: d.users, Turns: d.turns, Speakers: d.speakers.listSpeakers()}
 	if d.live > 0 {
 		s.FirstCreated, s.LastCreated = time.UnixMicro(d.first).UTC(), time.UnixMicro(d.last).UTC()
 	}
 	return s
 }
 
-// refresh brings what put and remove left stale up to date.
-func (d *directory) refresh() {
-	d.speakers.refresh()
+// refreshDirectory brings what put and remove left stale up to date.
+func (d *directory) refreshDirectory() {
+	d.speakers.refreshSpeakers()
 	if !d.spanStale {
 		return
 	}
-	d.spanStale, d.first, d.last = false, math.MaxInt64, math.MinInt64
+	d.spanStale = false
+	d.first = math.MaxInt64
+	d.last = math.MinInt64
 	for ord, c := range d.created {
 		if d.flags[ord]&flagLive != 0 {
-			d.first, d.last = min(d.first, c), max(d.last, c)
+			d.first = min(d.first, c)
+			d.last = max(d.last, c)
 		}
 	}
 }

@@ -34,20 +34,21 @@ func (db *Items) Windows(ctx context.Context, tenant string, spots []items.Windo
 	out := make([][]items.Member, len(spots))
 	err := db.tenants.View(ctx, tenant, func(d *directory) {
 		for i := range spots {
-			out[i] = d.window(&spots[i])
+			out[i] = d.readWindow(&spots[i])
 		}
 	})
 	return out, err
 }
 
-func (d *directory) window(a *items.Window) []items.Member {
+func (d *directory) readWindow(a *items.Window) []items.Member {
 	list := d.loose
 	if a.Session != "" {
 		s, ok := d.sessions.Lookup(a.Session)
 		if !ok {
 			return nil
 		}
-		if list = d.members[s]; !slices.IsSorted(list) { // it is by seq
+		list = d.members[s]
+		if !slices.IsSorted(list) { // it is by seq
 			list = slices.Sorted(slices.Values(list))
 		}
 	}
@@ -72,7 +73,7 @@ func (db *Items) SetNovelties(ctx context.Context, tenant string, novelties map[
 }
 
 func (db *Items) setNovelties(ctx context.Context, tx *Tx, novelties map[string]float64) error {
-	rows, err := db.heads(tx, slices.Collect(maps.Keys(novelties)))
+	rows, err := db.readHeads(tx, slices.Collect(maps.Keys(novelties)))
 	if err != nil {
 		return err
 	}

@@ -15,36 +15,36 @@ import (
 
 // Get implements items.Rows.
 func (db *Items) Get(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
-	out, err := db.rows(ctx, tenant, ids)
+	out, err := db.readRecords(ctx, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.complete(ctx, tenant, out); err != nil {
+	if err := db.completeRecords(ctx, tenant, out); err != nil {
 		return nil, fmt.Errorf("get items: %w", err)
 	}
 	return out, nil
 }
 
-// rows returns what rows say of items. Many ids are read over two connections at once.
-func (db *Items) rows(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
+// readRecords returns what rows say of items. Many ids are read over two connections at once.
+func (db *Items) readRecords(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
 	const many = 48
 	if len(ids) < many {
-		return db.get(ctx, tenant, ids)
+		return db.queryRecords(ctx, tenant, ids)
 	}
 	var first, second []schemas.Record
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
-		second, err = db.get(ctx, tenant, ids[len(ids)/2:])
+		second, err = db.queryRecords(ctx, tenant, ids[len(ids)/2:])
 		return err
 	})
-	first, err := db.get(ctx, tenant, ids[:len(ids)/2])
+	first, err := db.queryRecords(ctx, tenant, ids[:len(ids)/2])
 	if err := errors.Join(err, both.Wait()); err != nil {
 		return nil, err
 	}
 	return append(first, second...), nil
 }
 
-func (db *Items) get(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
+func (db *Items) queryRecords(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return nil, fmt.Errorf("encode ids: %w", err)
@@ -69,18 +69,22 @@ const (
 // Scan implements items.Rows. It reads some rows at a time, since the directory, which
 // completes them, may have to be loaded over a connection of its own.
 func (db *Items) Scan(ctx context.Context, tenant string, sel items.Selection, yield func(*schemas.Record) bool) error {
-	query, after, n := `SELECT key, id, tokens, head, body FROM items
-		WHERE tenant = `+TenantNum+` AND tokens >= 0 AND id > ? ORDER BY id LIMIT ?`, any(""), scanned
+	query := `SELECT key, id, tokens, head, body FROM items
+		WHERE tenant = ` + TenantNum + ` AND tokens >= 0 AND id > ? ORDER BY id LIMIT ?`
+	after := any("")
+	n := scanned
 	if sel == items.Uncounted {
-		query, after, n = `SELECT key, id, tokens, head, body FROM items INDEXED BY uncounted
-			WHERE tenant = `+TenantNum+` AND tokens = 0 AND key > ? ORDER BY key LIMIT ?`, 0, scannedUncounted
+		query = `SELECT key, id, tokens, head, body FROM items INDEXED BY uncounted
+			WHERE tenant = ` + TenantNum + ` AND tokens = 0 AND key > ? ORDER BY key LIMIT ?`
+		after = 0
+		n = scannedUncounted
 	}
 	for {
-		some, last, err := db.some(ctx, query, tenant, after, n)
+		some, last, err := db.readNextRows(ctx, query, tenant, after, n)
 		if err != nil {
 			return fmt.Errorf("scan items: %w", db.file.Named(err))
 		}
-		if err := db.complete(ctx, tenant, some); err != nil {
+		if err := db.completeRecords(ctx, tenant, some); err != nil {
 			return fmt.Errorf("scan items: %w", err)
 		}
 		for i := range some {
@@ -91,14 +95,15 @@ func (db *Items) Scan(ctx context.Context, tenant string, sel items.Selection, y
 		if len(some) < n {
 			return nil
 		}
-		if after = last; sel == items.ByID {
+		after = last
+		if sel == items.ByID {
 			after = some[len(some)-1].ID
 		}
 	}
 }
 
-// some returns the next n rows of a scan, and the key of the last.
-func (db *Items) some(ctx context.Context, query, tenant string, after any, n int) (some []schemas.Record, last int64, err error) {
+// readNextRows returns the next n rows of a scan, and the key of the last.
+func (db *Items) readNextRows(ctx context.Context, query, tenant string, after any, n int) (some []schemas.Record, last int64, err error) {
 	rows, err := db.file.Read.QueryContext(ctx, query, tenant, after, n)
 	if err != nil {
 		return nil, 0, err
@@ -108,14 +113,14 @@ func (db *Items) some(ctx context.Context, query, tenant string, after any, n in
 	return some, last, err
 }
 
-// complete sets what rows do not say of items.
-func (db *Items) complete(ctx context.Context, tenant string, of []schemas.Record) error {
+// completeRecords sets what rows do not say of items.
+func (db *Items) completeRecords(ctx context.Context, tenant string, of []schemas.Record) error {
 	if len(of) == 0 {
 		return nil
 	}
 	return db.tenants.View(ctx, tenant, func(d *directory) {
 		for i := range of {
-			d.complete(&of[i])
+			d.completeRecord(&of[i])
 		}
 	})
 }
@@ -139,8 +144,8 @@ func eachRecord(rows *sql.Rows, yield func(*schemas.Record)) (key int64, err err
 	return key, rows.Err()
 }
 
-// load reads a tenant's directory.
-func (db *Items) load(ctx context.Context, tenant string) (*directory, error) {
+// loadDirectory reads a tenant's directory.
+func (db *Items) loadDirectory(ctx context.Context, tenant string) (*directory, error) {
 	dir := newDirectory(0)
 	err := db.file.Load(ctx, tenant, func(tx *sql.Tx, low, high, checkpoint int64) error {
 		var count int64 // rows that were erased leave gaps: this is an upper bound
@@ -167,7 +172,8 @@ func (d *directory) loadHeads(ctx context.Context, tx *sql.Tx, low, high int64) 
 		return err
 	}
 	defer rows.Close()
-	codes, last := map[string]uint32{}, int64(0)
+	codes := map[string]uint32{}
+	last := int64(0)
 	var id, head sql.RawBytes
 	for rows.Next() {
 		if err := rows.Scan(&id, &head); err != nil {
@@ -185,9 +191,9 @@ func (d *directory) loadHeads(ctx context.Context, tx *sql.Tx, low, high int64) 
 		if err != nil {
 			return fmt.Errorf("item %q: %w", id, err)
 		}
-		d.put(string(id), &h, p)
+		d.putDirectoryItem(string(id), &h, p)
 	}
-	d.refresh()
+	d.refreshDirectory()
 	return rows.Err()
 }
 

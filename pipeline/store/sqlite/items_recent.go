@@ -10,10 +10,11 @@ import (
 // blockSize is how many ordinals share an upper bound of their times.
 const blockSize = 1024
 
-// recent returns the newest items behind a place whose profile is allowed. It visits blocks by their
+// findRecentItems returns the newest items behind a place whose profile is allowed. It visits blocks by their
 // newest time and stops at the first one that has nothing new enough.
-func (d *directory) recent(allowed []bool, behind items.Place, limit int) []string {
-	from, all := behind.Created.UnixMicro(), behind == (items.Place{})
+func (d *directory) findRecentItems(allowed []bool, behind items.Place, limit int) []string {
+	from := behind.Created.UnixMicro()
+	all := behind == (items.Place{})
 	blocks := make([]int, len(d.newest))
 	for i := range blocks {
 		blocks[i] = i
@@ -30,12 +31,12 @@ func (d *directory) recent(allowed []bool, behind items.Place, limit int) []stri
 		for i := end - 1; i >= block*blockSize; i-- {
 			past := all || d.created[i] < from || d.created[i] == from && d.usage[i].first < behind.First
 			if past && d.flags[i]&flagLive != 0 && allowed[d.profile[i]] {
-				best.offer(uint32(i), limit)
+				best.offerItem(uint32(i), limit)
 			}
 		}
 	}
 	slices.SortFunc(best.ords, func(a, b uint32) int {
-		if best.older(b, a) {
+		if best.isOlderItem(b, a) {
 			return -1
 		}
 		return 1
@@ -53,29 +54,29 @@ type newestHeap struct {
 	ords    []uint32
 }
 
-func (h *newestHeap) older(a, b uint32) bool {
+func (h *newestHeap) isOlderItem(a, b uint32) bool {
 	if h.created[a] != h.created[b] {
 		return h.created[a] < h.created[b]
 	}
 	return a < b
 }
 
-func (h *newestHeap) offer(ord uint32, limit int) {
+func (h *newestHeap) offerItem(ord uint32, limit int) {
 	if len(h.ords) < limit {
 		h.ords = append(h.ords, ord)
-		for i := len(h.ords) - 1; i > 0 && h.older(h.ords[i], h.ords[(i-1)/2]); i = (i - 1) / 2 {
+		for i := len(h.ords) - 1; i > 0 && h.isOlderItem(h.ords[i], h.ords[(i-1)/2]); i = (i - 1) / 2 {
 			h.ords[i], h.ords[(i-1)/2] = h.ords[(i-1)/2], h.ords[i]
 		}
 		return
 	}
-	if !h.older(h.ords[0], ord) {
+	if !h.isOlderItem(h.ords[0], ord) {
 		return
 	}
 	h.ords[0] = ord
 	for i := 0; ; {
 		least := i
 		for c := 2*i + 1; c <= 2*i+2 && c < len(h.ords); c++ {
-			if h.older(h.ords[c], h.ords[least]) {
+			if h.isOlderItem(h.ords[c], h.ords[least]) {
 				least = c
 			}
 		}

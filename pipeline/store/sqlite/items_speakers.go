@@ -20,10 +20,11 @@ type speakers struct {
 	stale bool     // top must be made again
 }
 
-func (s *speakers) add(name string, ord uint32) uint32 {
+func (s *speakers) addSpeaker(name string, ord uint32) uint32 {
 	n, isNew := s.names.Intern(name)
 	if isNew {
-		s.count, s.start = append(s.count, 0), append(s.start, ord)
+		s.count = append(s.count, 0)
+		s.start = append(s.start, ord)
 	}
 	if s.count[n] == 0 || ord < s.start[n] {
 		s.start[n] = ord
@@ -33,8 +34,8 @@ func (s *speakers) add(name string, ord uint32) uint32 {
 	return n
 }
 
-// drop takes one of n's items away; of tells everyone's speaker.
-func (s *speakers) drop(n, ord uint32, of []uint32) {
+// removeSpeakerItem takes one of n's items away; of tells everyone's speaker.
+func (s *speakers) removeSpeakerItem(n, ord uint32, of []uint32) {
 	s.count[n]--
 	if s.start[n] != ord {
 		return
@@ -45,10 +46,10 @@ func (s *speakers) drop(n, ord uint32, of []uint32) {
 	}
 }
 
-// first returns the speakers in order of first use, at most maxSpeakers.
-func (s *speakers) first() []string { return slices.Clone(s.top) }
+// listSpeakers returns the speakers in order of first use, at most maxSpeakers.
+func (s *speakers) listSpeakers() []string { return slices.Clone(s.top) }
 
-func (s *speakers) refresh() {
+func (s *speakers) refreshSpeakers() {
 	if !s.stale {
 		return
 	}
@@ -59,8 +60,10 @@ func (s *speakers) refresh() {
 		}
 	}
 	slices.SortFunc(live, func(a, b uint32) int { return cmp.Compare(s.start[a], s.start[b]) })
-	s.top, s.stale = s.top[:0], false
+	s.top = s.top[:0]
+	s.stale = false
 	for _, n := range live[:min(len(live), maxSpeakers)] {
-		s.top, s.bound = append(s.top, s.names.ID(n)), s.start[n]
+		s.top = append(s.top, s.names.ID(n))
+		s.bound = s.start[n]
 	}
 }

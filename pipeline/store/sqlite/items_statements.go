@@ -11,7 +11,7 @@ type statements struct {
 	heads, updateHead, setBody, setTokens, addAccesses *sql.Stmt // on write
 }
 
-func (s *statements) prepare(ctx context.Context, f *File) error {
+func (s *statements) prepareStatements(ctx context.Context, f *File) error {
 	return f.Prepare(ctx, []Statement{
 		{To: &s.get, On: f.Read, Query: `SELECT i.key, i.id, i.tokens, i.head, i.body FROM json_each(?) j
 			CROSS JOIN items i ON i.tenant = ` + TenantNum + ` AND i.id = j.value WHERE i.tokens >= 0`},

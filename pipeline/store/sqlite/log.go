@@ -81,7 +81,7 @@ func openLog(ctx context.Context, cfg LogConfig) (*Log, error) {
 		return nil, err
 	}
 	db, err := openFile(ctx, cfg, path, false)
-	if err == nil || !unwritable(err, filepath.Dir(path)) {
+	if err == nil || !isFolderUnwritable(err, filepath.Dir(path)) {
 		return db, err
 	}
 	if _, at := os.Lstat(path + "-wal"); errors.Is(at, fs.ErrNotExist) {
@@ -100,26 +100,26 @@ func openFile(ctx context.Context, cfg LogConfig, path string, immutable bool) (
 		writer: make(chan *conn, 1), readers: make(chan *conn, cfg.Readers), size: cfg.Readers,
 		names: newNames(), packer: packer, done: make(chan struct{}),
 	}
-	if db.writePool, err = sql.Open("sqlite", dsn(path, immutable, "synchronous(FULL)", "secure_delete(ON)", "wal_autocheckpoint(4000)", limit(cfg.MaxPages))); err != nil {
+	if db.writePool, err = sql.Open("sqlite", makeDataSource(path, immutable, "synchronous(FULL)", "secure_delete(ON)", "wal_autocheckpoint(4000)", formatPageLimit(cfg.MaxPages))); err != nil {
 		return nil, err
 	}
-	if db.readPool, err = sql.Open("sqlite", dsn(path, immutable, "query_only(ON)")); err != nil {
+	if db.readPool, err = sql.Open("sqlite", makeDataSource(path, immutable, "query_only(ON)")); err != nil {
 		return nil, errors.Join(err, db.writePool.Close())
 	}
-	if err := db.connect(ctx, cfg.QuickCheck); err != nil {
+	if err := db.connectPools(ctx, cfg.QuickCheck); err != nil {
 		return nil, errors.Join(err, db.readPool.Close(), db.writePool.Close())
 	}
 	return db, nil
 }
 
-func limit(pages int) string {
+func formatPageLimit(pages int) string {
 	if pages <= 0 {
 		pages = 1<<32 - 2
 	}
 	return fmt.Sprintf("max_page_count(%d)", pages)
 }
 
-func dsn(path string, immutable bool, pragmas ...string) string {
+func makeDataSource(path string, immutable bool, pragmas ...string) string {
 	q := url.Values{"_pragma": append([]string{
 		"busy_timeout(10000)", "journal_mode(WAL)", "cell_size_check(ON)", "cache_size(-16000)", "temp_store(MEMORY)",
 	}, pragmas...)}
@@ -130,33 +130,33 @@ func dsn(path string, immutable bool, pragmas ...string) string {
 	return u.String()
 }
 
-func (db *Log) connect(ctx context.Context, check bool) (err error) {
-	w, err := connect(ctx, db.writePool)
+func (db *Log) connectPools(ctx context.Context, check bool) (err error) {
+	w, err := openConnection(ctx, db.writePool)
 	if err != nil {
 		return err
 	}
 	db.writer <- w
 	defer func() {
 		if err != nil { // a connection that is in use would outlive its pool
-			err = errors.Join(err, (<-db.writer).close())
+			err = errors.Join(err, (<-db.writer).closeConnection())
 			for range len(db.readers) {
-				err = errors.Join(err, (<-db.readers).close())
+				err = errors.Join(err, (<-db.readers).closeConnection())
 			}
 		}
 	}()
 	if check {
-		if err := w.check(ctx, "quick_check"); err != nil {
+		if err := w.checkDatabase(ctx, "quick_check"); err != nil {
 			return err
 		}
 	}
-	if err := w.prepare(ctx); err != nil {
+	if err := w.prepareTables(ctx); err != nil {
 		return err
 	}
-	if err := w.row(ctx, "SELECT coalesce(max(id), 0) + 1 FROM content").Scan(&db.nextID); err != nil {
+	if err := w.queryUnpreparedRow(ctx, "SELECT coalesce(max(id), 0) + 1 FROM content").Scan(&db.nextID); err != nil {
 		return storeError("read content", err)
 	}
 	for range db.size {
-		r, err := connect(ctx, db.readPool)
+		r, err := openConnection(ctx, db.readPool)
 		if err != nil {
 			return err
 		}
@@ -165,39 +165,39 @@ func (db *Log) connect(ctx context.Context, check bool) (err error) {
 	return nil
 }
 
-// prepare makes the tables in a new file, and refuses one that is not ours or of another
+// prepareTables makes the tables in a new file, and refuses one that is not ours or of another
 // version.
-func (c *conn) prepare(ctx context.Context) error {
-	if err := c.exec(ctx, "BEGIN"); err != nil { // another process may make the tables meanwhile
+func (c *conn) prepareTables(ctx context.Context) error {
+	if err := c.executeStatement(ctx, "BEGIN"); err != nil { // another process may make the tables meanwhile
 		return storeError("begin", err)
 	}
-	fresh, err := c.fresh(ctx)
-	if err := errors.Join(err, c.exec(context.WithoutCancel(ctx), "ROLLBACK")); err != nil || !fresh {
+	fresh, err := c.isFreshDatabase(ctx)
+	if err := errors.Join(err, c.executeStatement(context.WithoutCancel(ctx), "ROLLBACK")); err != nil || !fresh {
 		return err
 	}
-	if err := c.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := c.executeStatement(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return storeError("begin", err)
 	}
-	fresh, err = c.fresh(ctx) // another process may have been first
+	fresh, err = c.isFreshDatabase(ctx) // another process may have been first
 	if err == nil && fresh {
 		_, err = c.ExecContext(ctx, fmt.Sprintf("%s PRAGMA application_id = %d; PRAGMA user_version = %d;", logSchema, applicationID, logSchemaVersion))
 	}
 	if err == nil {
-		err = c.exec(ctx, "COMMIT")
+		err = c.executeStatement(ctx, "COMMIT")
 	}
 	if err != nil {
-		return errors.Join(storeError("make tables", err), c.exec(context.WithoutCancel(ctx), "ROLLBACK"))
+		return errors.Join(storeError("make tables", err), c.executeStatement(context.WithoutCancel(ctx), "ROLLBACK"))
 	}
 	return nil
 }
 
-// fresh reports whether the file is to get its tables.
-func (c *conn) fresh(ctx context.Context) (bool, error) {
+// isFreshDatabase reports whether the file is to get its tables.
+func (c *conn) isFreshDatabase(ctx context.Context) (bool, error) {
 	var app, version, tables int
 	err := errors.Join(
-		c.row(ctx, "PRAGMA application_id").Scan(&app),
-		c.row(ctx, "PRAGMA user_version").Scan(&version),
-		c.row(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
+		c.queryUnpreparedRow(ctx, "PRAGMA application_id").Scan(&app),
+		c.queryUnpreparedRow(ctx, "PRAGMA user_version").Scan(&version),
+		c.queryUnpreparedRow(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
 	)
 	switch {
 	case err != nil:
@@ -215,45 +215,45 @@ func (c *conn) fresh(ctx context.Context) (bool, error) {
 // Update implements eventlog.Driver. The one writing connection stands for the locks of
 // all heads.
 func (db *Log) Update(ctx context.Context, _ []string, fn func(eventlog.Tx) error) error {
-	w, err := take(ctx, db.writer, db.done)
+	w, err := takeConnection(ctx, db.writer, db.done)
 	if err != nil {
 		return err
 	}
 	defer func() { db.writer <- w }()
 	ctx = context.WithoutCancel(ctx)
-	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := w.executeStatement(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return storeError("begin", err)
 	}
-	db.packer.reset()
+	db.packer.resetRoom()
 	t := &tx{reader: reader{ctx: ctx, conn: w, db: db}, nextID: db.nextID}
 	err = fn(t)
 	if err == nil {
-		if err = w.exec(ctx, "COMMIT"); err == nil {
+		if err = w.executeStatement(ctx, "COMMIT"); err == nil {
 			db.nextID = t.nextID
-			db.names.learn(t.learnt, t.tenants)
+			db.names.learnNames(t.learnt, t.tenants)
 			return nil
 		}
 		err = storeError("commit", err)
 	}
-	return errors.Join(err, w.rollback(ctx))
+	return errors.Join(err, w.rollBackTransaction(ctx))
 }
 
 // View implements eventlog.Driver.
 func (db *Log) View(ctx context.Context, fn func(eventlog.Reader) error) error {
-	c, err := take(ctx, db.readers, db.done)
+	c, err := takeConnection(ctx, db.readers, db.done)
 	if err != nil {
 		return err
 	}
 	defer func() { db.readers <- c }()
 	ctx = context.WithoutCancel(ctx)
-	if err := c.exec(ctx, "BEGIN"); err != nil {
+	if err := c.executeStatement(ctx, "BEGIN"); err != nil {
 		return storeError("begin", err)
 	}
 	err = fn(&reader{ctx: ctx, conn: c, db: db, committed: true})
-	return errors.Join(err, c.rollback(ctx))
+	return errors.Join(err, c.rollBackTransaction(ctx))
 }
 
-func take(ctx context.Context, from chan *conn, done chan struct{}) (*conn, error) {
+func takeConnection(ctx context.Context, from chan *conn, done chan struct{}) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func take(ctx context.Context, from chan *conn, done chan struct{}) (*conn, erro
 // Scrub implements eventlog.Driver: what pages hold of rows that were moved is overwritten, and, with every connection at
 // rest, the journal is copied into the database and truncated.
 func (db *Log) Scrub(ctx context.Context) error {
-	c, err := take(ctx, db.readers, db.done)
+	c, err := takeConnection(ctx, db.readers, db.done)
 	if err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func (db *Log) Scrub(ctx context.Context) error {
 	if err != nil {
 		return storeError("scrub", err)
 	}
-	w, err := take(ctx, db.writer, db.done)
+	w, err := takeConnection(ctx, db.writer, db.done)
 	if err != nil {
 		return err
 	}
@@ -299,14 +299,14 @@ func (db *Log) Scrub(ctx context.Context) error {
 		}
 	}()
 	for range db.size {
-		c, err := take(ctx, db.readers, db.done)
+		c, err := takeConnection(ctx, db.readers, db.done)
 		if err != nil {
 			return err
 		}
 		resting = append(resting, c)
 	}
 	var busy, pages, copied int
-	if err := w.row(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied); err != nil {
+	if err := w.queryUnpreparedRow(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied); err != nil {
 		return storeError("truncate journal", err)
 	}
 	if busy != 0 {
@@ -318,12 +318,12 @@ func (db *Log) Scrub(ctx context.Context) error {
 // Check implements eventlog.Driver by SQLite's integrity_check. Rows of no tenant are
 // damage as well.
 func (db *Log) Check(ctx context.Context) error {
-	c, err := take(ctx, db.readers, db.done)
+	c, err := takeConnection(ctx, db.readers, db.done)
 	if err != nil {
 		return err
 	}
 	defer func() { db.readers <- c }()
-	if err := c.check(ctx, "integrity_check"); err != nil {
+	if err := c.checkDatabase(ctx, "integrity_check"); err != nil {
 		return err
 	}
 	const orphan = `WITH RECURSIVE owner(tenant) AS (
@@ -331,7 +331,7 @@ func (db *Log) Check(ctx context.Context) error {
 		UNION ALL SELECT (SELECT min(id) >> 40 FROM entries WHERE id >= (tenant + 1) << 40) FROM owner WHERE tenant IS NOT NULL
 	) SELECT count(*) FROM owner WHERE tenant IS NOT NULL AND tenant NOT IN (SELECT id FROM tenants)`
 	var orphans int
-	if err := c.row(ctx, orphan).Scan(&orphans); err != nil {
+	if err := c.queryUnpreparedRow(ctx, orphan).Scan(&orphans); err != nil {
 		return storeError("check database", err)
 	}
 	if orphans > 0 {
@@ -342,8 +342,8 @@ func (db *Log) Check(ctx context.Context) error {
 
 // DropCaches implements eventlog.Driver.
 func (db *Log) DropCaches() {
-	db.names.drop()
-	db.chunks.drop()
+	db.names.dropNames()
+	db.chunks.dropChunks()
 }
 
 // Close implements eventlog.Driver.
@@ -356,12 +356,12 @@ func (db *Log) Close() error {
 	writer := <-db.writer
 	errs := make([]error, 0, db.size+3)
 	for range db.size {
-		errs = append(errs, (<-db.readers).close())
+		errs = append(errs, (<-db.readers).closeConnection())
 	}
 	close(db.done)
 	// The writer goes last: the last connection copies the journal and removes it, which
 	// one that may not write cannot.
-	errs = append(errs, db.readPool.Close(), writer.close(), db.writePool.Close())
+	errs = append(errs, db.readPool.Close(), writer.closeConnection(), db.writePool.Close())
 	return errors.Join(errs...)
 }
 
@@ -371,7 +371,7 @@ type conn struct {
 	prepared map[string]*sql.Stmt
 }
 
-func connect(ctx context.Context, pool *sql.DB) (*conn, error) {
+func openConnection(ctx context.Context, pool *sql.DB) (*conn, error) {
 	c, err := pool.Conn(ctx)
 	if err != nil {
 		return nil, storeError("connect", err)
@@ -379,7 +379,7 @@ func connect(ctx context.Context, pool *sql.DB) (*conn, error) {
 	return &conn{Conn: c, prepared: map[string]*sql.Stmt{}}, nil
 }
 
-func (c *conn) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+func (c *conn) prepareStatement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s, ok := c.prepared[query]; ok {
 		return s, nil
 	}
@@ -391,28 +391,28 @@ func (c *conn) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-func (c *conn) exec(ctx context.Context, query string, args ...any) error {
-	_, err := c.run(ctx, query, args...)
+func (c *conn) executeStatement(ctx context.Context, query string, args ...any) error {
+	_, err := c.runStatement(ctx, query, args...)
 	return err
 }
 
-func (c *conn) run(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	s, err := c.stmt(ctx, query)
+func (c *conn) runStatement(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	s, err := c.prepareStatement(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	return s.ExecContext(ctx, args...)
 }
 
-func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, err := c.stmt(ctx, query)
+func (c *conn) queryRows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := c.prepareStatement(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	return s.QueryContext(ctx, args...)
 }
 
-func (c *conn) close() error {
+func (c *conn) closeConnection() error {
 	var errs []error
 	for _, s := range c.prepared {
 		errs = append(errs, s.Close())
@@ -420,23 +420,23 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.Conn.Close())...)
 }
 
-// row runs a statement that is not worth preparing.
-func (c *conn) row(ctx context.Context, query string, args ...any) *sql.Row {
+// queryUnpreparedRow runs a statement that is not worth preparing.
+func (c *conn) queryUnpreparedRow(ctx context.Context, query string, args ...any) *sql.Row {
 	return c.QueryRowContext(ctx, query, args...)
 }
 
-// rollback ends a transaction, if SQLite has not ended it itself.
-func (c *conn) rollback(ctx context.Context) error {
-	err := c.exec(ctx, "ROLLBACK")
+// rollBackTransaction ends a transaction, if SQLite has not ended it itself.
+func (c *conn) rollBackTransaction(ctx context.Context) error {
+	err := c.executeStatement(ctx, "ROLLBACK")
 	if err != nil && strings.Contains(err.Error(), "no transaction is active") {
 		return nil
 	}
 	return storeError("roll back", err)
 }
 
-func (c *conn) check(ctx context.Context, pragma string) error {
+func (c *conn) checkDatabase(ctx context.Context, pragma string) error {
 	var result string
-	if err := c.row(ctx, "PRAGMA "+pragma+"(1)").Scan(&result); err != nil {
+	if err := c.queryUnpreparedRow(ctx, "PRAGMA "+pragma+"(1)").Scan(&result); err != nil {
 		return storeError("check database", err)
 	}
 	if result != "ok" {

@@ -10,14 +10,14 @@ type chunks struct {
 
 const maxChunks = 2048 // 8 MiB
 
-func (c *chunks) get(id int64) ([]byte, bool) {
+func (c *chunks) findChunk(id int64) ([]byte, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	chunk, ok := c.full[id]
 	return chunk, ok
 }
 
-func (c *chunks) put(id int64, chunk []byte) {
+func (c *chunks) keepChunk(id int64, chunk []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.full == nil || len(c.full) >= maxChunks {
@@ -26,7 +26,7 @@ func (c *chunks) put(id int64, chunk []byte) {
 	c.full[id] = chunk
 }
 
-func (c *chunks) drop() {
+func (c *chunks) dropChunks() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.full = nil

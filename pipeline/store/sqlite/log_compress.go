@@ -39,10 +39,10 @@ func newCompressor() (compressor, error) {
 	return compressor{table: crc32.MakeTable(crc32.Castagnoli), out: out, in: in}, nil
 }
 
-func (c *compressor) reset() { c.room = c.room[:0] }
+func (c *compressor) resetRoom() { c.room = c.room[:0] }
 
-// pack returns the columns salt and data of a content.
-func (c *compressor) pack(salt *[hashSize]byte, data []byte) (saltColumn, dataColumn []byte) {
+// packContent returns the columns salt and data of a content.
+func (c *compressor) packContent(salt *[hashSize]byte, data []byte) (saltColumn, dataColumn []byte) {
 	if len(data) < compressFrom {
 		return salt[:], notNil(data)
 	}
@@ -60,10 +60,11 @@ func (c *compressor) pack(salt *[hashSize]byte, data []byte) (saltColumn, dataCo
 	return binary.LittleEndian.AppendUint32(saltColumn, crc32.Checksum(frame, c.table)), frame
 }
 
-// unpack is the inverse of pack for a salt column with a checksum; false for columns that
+// unpackContent is the inverse of pack for a salt column with a checksum; false for columns that
 // pack did not write.
-func (c *compressor) unpack(saltColumn, dataColumn []byte) (salt, data []byte, ok bool) {
-	salt, check := saltColumn[:hashSize], binary.LittleEndian.Uint32(saltColumn[hashSize:])
+func (c *compressor) unpackContent(saltColumn, dataColumn []byte) (salt, data []byte, ok bool) {
+	salt = saltColumn[:hashSize]
+	check := binary.LittleEndian.Uint32(saltColumn[hashSize:])
 	if crc32.Checksum(dataColumn, c.table) != check {
 		return salt, nil, false
 	}

@@ -20,7 +20,7 @@ func TestCompress(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "contents") {
 			unit := rapid.SliceOfN(rapid.Byte(), 1, 64).Draw(t, "unit")
 			data := bytes.Repeat(unit, rapid.IntRange(1, 300).Draw(t, "times"))
-			column, block := c.pack(&salt, data)
+			column, block := c.packContent(&salt, data)
 			if len(column) != hashSize+checkSize {
 				if !bytes.Equal(block, data) || !bytes.Equal(column, salt[:]) {
 					t.Fatal("what is not compressed is changed")
@@ -31,13 +31,13 @@ func TestCompress(t *testing.T) {
 		}
 		for i, data := range plain {
 			column, block := packed[2*i], packed[2*i+1]
-			gotSalt, got, ok := c.unpack(column, block)
+			gotSalt, got, ok := c.unpackContent(column, block)
 			if !ok || !bytes.Equal(gotSalt, salt[:]) || !bytes.Equal(got, data) {
 				t.Fatalf("content %d of %d bytes does not come back", i, len(data))
 			}
 			flipped := bytes.Clone(block)
 			flipped[rapid.IntRange(0, len(block)-1).Draw(t, "at")] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
-			if _, _, ok := c.unpack(column, flipped); ok {
+			if _, _, ok := c.unpackContent(column, flipped); ok {
 				t.Fatal("a changed bit was not found")
 			}
 		}

@@ -32,9 +32,9 @@ func storeError(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// unwritable reports whether err is that SQLite could not make what it keeps beside a file,
+// isFolderUnwritable reports whether err is that SQLite could not make what it keeps beside a file,
 // as nothing may be written to its folder.
-func unwritable(err error, folder string) bool {
+func isFolderUnwritable(err error, folder string) bool {
 	var e *driver.Error
 	if !errors.As(err, &e) || e.Code()&0xff != lib.SQLITE_READONLY && e.Code()&0xff != lib.SQLITE_CANTOPEN {
 		return false

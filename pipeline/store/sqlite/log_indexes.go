@@ -45,7 +45,7 @@ const (
 // CheckIndexes returns a *eventlog.VerifyError for the first of at most limit positions
 // above after to whose row the indexes do not lead, or whose key another row has, too.
 func (r *reader) CheckIndexes(tenant string, after int64, limit int) error {
-	id, err := r.tenant(tenant)
+	id, err := r.readTenantID(tenant)
 	if err != nil || id == 0 || after >= maxPosition {
 		return err
 	}
@@ -54,12 +54,13 @@ func (r *reader) CheckIndexes(tenant string, after int64, limit int) error {
 	lost := func(query, of string) {
 		var found int64
 		args := []any{id<<tenantShift + after, id<<tenantShift + min(after+int64(limit), maxPosition)}
-		switch e := r.scan(query, args, &found); {
+		switch e := r.scanSingleRow(query, args, &found); {
 		case errors.Is(e, sql.ErrNoRows):
 		case e != nil:
 			err = errors.Join(err, storeError("check indexes", e))
 		case first == 0 || found < first:
-			first, problem = found, "the index of "+of+" does not lead to the row"
+			first = found
+			problem = "the index of " + of + " does not lead to the row"
 		}
 	}
 	lost(lostName, "names")
@@ -69,7 +70,7 @@ func (r *reader) CheckIndexes(tenant string, after int64, limit int) error {
 		return err
 	}
 	var other int64
-	switch err := r.scan(sameKey, []any{first, id << tenantShift, id<<tenantShift | maxPosition}, &other); {
+	switch err := r.scanSingleRow(sameKey, []any{first, id << tenantShift, id<<tenantShift | maxPosition}, &other); {
 	case err == nil:
 		problem = fmt.Sprintf("position %d has the same source and id", other&maxPosition)
 	case !errors.Is(err, sql.ErrNoRows):

@@ -25,17 +25,17 @@ type reader struct {
 	committed bool // it sees nothing that may be rolled back
 }
 
-func (r *reader) scan(query string, args []any, dest ...any) error {
-	s, err := r.conn.stmt(r.ctx, query)
+func (r *reader) scanSingleRow(query string, args []any, dest ...any) error {
+	s, err := r.conn.prepareStatement(r.ctx, query)
 	if err != nil {
 		return err
 	}
 	return s.QueryRowContext(r.ctx, args...).Scan(dest...)
 }
 
-// each runs next for every row of a query.
-func (r *reader) each(query string, args []any, next func(*sql.Rows) error) error {
-	rows, err := r.conn.query(r.ctx, query, args...)
+// visitRows runs next for every row of a query.
+func (r *reader) visitRows(query string, args []any, next func(*sql.Rows) error) error {
+	rows, err := r.conn.queryRows(r.ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ const listTenants = "SELECT name, id IS (SELECT k.id FROM tenants k INDEXED BY "
 
 func (r *reader) Tenants() ([]string, error) {
 	var tenants []string
-	err := r.each(listTenants, nil, func(rows *sql.Rows) error {
+	err := r.visitRows(listTenants, nil, func(rows *sql.Rows) error {
 		var name string
 		var found bool
 		err := rows.Scan(&name, &found)
@@ -69,7 +69,7 @@ func (r *reader) Tenants() ([]string, error) {
 func (r *reader) Head(tenant string) (eventlog.Head, error) {
 	h := eventlog.Head{Tenant: tenant}
 	var root []byte
-	err := r.scan("SELECT size, root FROM tenants WHERE name = ?", []any{tenant}, &h.Size, &root)
+	err := r.scanSingleRow("SELECT size, root FROM tenants WHERE name = ?", []any{tenant}, &h.Size, &root)
 	if errors.Is(err, sql.ErrNoRows) {
 		return h, nil
 	}
@@ -88,13 +88,13 @@ const rowColumns = `SELECT e.id, e.agent, e.type, e.source, e.event, e.subject, 
 	WHERE e.id > ? AND e.id <= ? ORDER BY e.id LIMIT ?`
 
 func (r *reader) Rows(tenant string, after int64, limit int) ([]eventlog.Row, error) {
-	id, err := r.tenant(tenant)
+	id, err := r.readTenantID(tenant)
 	if err != nil || id == 0 || after >= maxPosition {
 		return nil, err
 	}
 	base := id << tenantShift
 	out := make([]eventlog.Row, 0, min(limit, 1024))
-	err = r.each(rowColumns, []any{base + after, base + maxPosition, limit}, func(rows *sql.Rows) error {
+	err = r.visitRows(rowColumns, []any{base + after, base + maxPosition, limit}, func(rows *sql.Rows) error {
 		out = append(out, eventlog.Row{})
 		return r.scanRow(rows, id, &out[len(out)-1])
 	})
@@ -115,7 +115,8 @@ func (r *reader) scanRow(rows *sql.Rows, tenant int64, row *eventlog.Row) error 
 	row.RecordedAt = time.Unix(0, recorded).UTC()
 	eventlog.CopyHash(&row.Commitment, commitment)
 	eventlog.CopyHash(&row.Attachment, attachment)
-	if row.Content = r.contentOf(salt, head, data); salt == nil {
+	row.Content = r.contentOf(salt, head, data)
+	if salt == nil {
 		row.Content = &eventlog.Content{} // not erased but removed: it matches no commitment
 	}
 	var err error
@@ -131,24 +132,27 @@ func (r *reader) scanRow(rows *sql.Rows, tenant int64, row *eventlog.Row) error 
 
 // contentOf copies a content's columns; nil when it is not there or overwritten.
 func (r *reader) contentOf(salt, head, data []byte) *eventlog.Content {
-	if erased(salt) && !nonZero(head) && !nonZero(data) {
+	if isErased(salt) && !nonZero(head) && !nonZero(data) {
 		return nil
 	}
 	c := &eventlog.Content{}
 	if len(salt) == hashSize+checkSize {
 		var ok bool
-		if salt, data, ok = r.db.packer.unpack(salt, data); !ok {
+		salt, data, ok = r.db.packer.unpackContent(salt, data)
+		if !ok {
 			return c // it matches no commitment
 		}
 		eventlog.CopyHash(&c.Salt, salt)
-		c.Extensions, c.Data = append([]byte{}, head...), data
+		c.Extensions = append([]byte{}, head...)
+		c.Data = data
 		return c
 	}
 	eventlog.CopyHash(&c.Salt, salt)
 	b := make([]byte, len(head)+len(data))
 	n := copy(b, head)
 	copy(b[n:], data)
-	c.Extensions, c.Data = b[:n:n], b[n:]
+	c.Extensions = b[:n:n]
+	c.Data = b[n:]
 	return c
 }
 
@@ -160,7 +164,7 @@ func saltOf(column []byte) []byte {
 	return column
 }
 
-func erased(salt []byte) bool {
+func isErased(salt []byte) bool {
 	return !nonZero(salt)
 }
 
@@ -169,15 +173,16 @@ func nonZero(b []byte) bool {
 }
 
 func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
-	id, err := r.tenant(tenant)
+	id, err := r.readTenantID(tenant)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]tlog.Hash, len(indexes))
-	number, chunk := int64(-1), sql.RawBytes(nil)
+	number := int64(-1)
+	chunk := sql.RawBytes(nil)
 	for i, index := range indexes {
 		if n := index / chunkHashes; n != number {
-			if chunk, err = r.chunk(id, n); err != nil {
+			if chunk, err = r.readChunk(id, n); err != nil {
 				return nil, err
 			}
 			number = n
@@ -194,7 +199,7 @@ func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
 // Leaf returns the leaf hash of a position from the full chunks in memory, false when it is
 // in none of them.
 func (db *Log) Leaf(tenant string, position int64) (tlog.Hash, bool) {
-	id, ok := db.names.tenant(tenant)
+	id, ok := db.names.findTenantID(tenant)
 	if !ok || position < 1 || position > maxPosition {
 		return tlog.Hash{}, false
 	}
@@ -202,38 +207,38 @@ func (db *Log) Leaf(tenant string, position int64) (tlog.Hash, bool) {
 	if index/chunkHashes >= 1<<chunkShift { // the chunk of another tenant
 		return tlog.Hash{}, false
 	}
-	chunk, ok := db.chunks.get(id<<chunkShift | index/chunkHashes)
+	chunk, ok := db.chunks.findChunk(id<<chunkShift | index/chunkHashes)
 	if !ok {
 		return tlog.Hash{}, false
 	}
 	return tlog.Hash(chunk[index%chunkHashes*hashSize:][:hashSize]), true
 }
 
-// chunk returns the chunk of a number, nil when it is not there.
-func (r *reader) chunk(tenant, number int64) ([]byte, error) {
+// readChunk returns the chunk of a number, nil when it is not there.
+func (r *reader) readChunk(tenant, number int64) ([]byte, error) {
 	id := tenant<<chunkShift | number
-	if chunk, ok := r.db.chunks.get(id); ok {
+	if chunk, ok := r.db.chunks.findChunk(id); ok {
 		return chunk, nil
 	}
 	var chunk []byte
-	err := r.scan("SELECT chunk FROM hashes WHERE id = ?", []any{id}, &chunk)
+	err := r.scanSingleRow("SELECT chunk FROM hashes WHERE id = ?", []any{id}, &chunk)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	if err == nil && len(chunk) == chunkHashes*hashSize {
-		r.db.chunks.put(id, chunk)
+		r.db.chunks.keepChunk(id, chunk)
 	}
 	return chunk, storeError("read hashes", err)
 }
 
 func (r *reader) Attachment(tenant string, position int64) (*eventlog.Attachment, error) {
-	id, err := r.tenant(tenant)
+	id, err := r.readTenantID(tenant)
 	if err != nil || id == 0 {
 		return nil, err
 	}
 	var salt, head, data []byte
 	const query = "SELECT c.salt, c.head, c.data FROM entries e JOIN content c ON c.id = e.attached WHERE e.id = ?"
-	err = r.scan(query, []any{id<<tenantShift | position}, &salt, &head, &data)
+	err = r.scanSingleRow(query, []any{id<<tenantShift | position}, &salt, &head, &data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -248,34 +253,36 @@ func (r *reader) Attachment(tenant string, position int64) (*eventlog.Attachment
 }
 
 func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
-	id, err := r.tenant(tenant)
+	id, err := r.readTenantID(tenant)
 	if err != nil || id == 0 {
 		return nil, err
 	}
 	if len(q.Items) == 0 {
-		return r.matching(id, q)
+		return r.findMatchingPositions(id, q)
 	}
-	found, err := r.showing(id, q.Items, q.Position)
+	found, err := r.findShowingEntries(id, q.Items, q.Position)
 	for i := range found {
 		found[i] &= maxPosition
 	}
 	found = slices.DeleteFunc(found, func(position int64) bool { return position <= q.After })
-	if q.Items = nil; err != nil || (q.Key == (eventlog.Key{}) && q.Subject == "" && len(q.Types) == 0) {
+	q.Items = nil
+	if err != nil || (q.Key == (eventlog.Key{}) && q.Subject == "" && len(q.Types) == 0) {
 		return found, err
 	}
-	rest, err := r.matching(id, q)
+	rest, err := r.findMatchingPositions(id, q)
 	return slices.DeleteFunc(found, func(position int64) bool {
 		_, ok := slices.BinarySearch(rest, position)
 		return !ok
 	}), err
 }
 
-// matching returns the positions of a tenant that match every part of q but its items.
-func (r *reader) matching(id int64, q eventlog.Query) ([]int64, error) {
+// findMatchingPositions returns the positions of a tenant that match every part of q but its items.
+func (r *reader) findMatchingPositions(id int64, q eventlog.Query) ([]int64, error) {
 	where := []string{"e.id > ?", "e.id <= ?"}
 	args := []any{id<<tenantShift + min(max(q.After, 0), maxPosition), id<<tenantShift | maxPosition}
 	add := func(condition string, values ...any) {
-		where, args = append(where, condition), append(args, values...)
+		where = append(where, condition)
+		args = append(args, values...)
 	}
 	if q.Key != (eventlog.Key{}) {
 		source, err := r.nameID(nameKey{id, q.Key.Source})
@@ -301,11 +308,11 @@ func (r *reader) matching(id int64, q eventlog.Query) ([]int64, error) {
 			}
 			types = append(types, t)
 		}
-		add("+e.type IN ("+marks(len(types))+")", types...)
+		add("+e.type IN ("+makePlaceholders(len(types))+")", types...)
 	}
 	var out []int64
 	query := "SELECT e.id FROM entries e WHERE " + strings.Join(where, " AND ") + " ORDER BY e.id"
-	err := r.each(query, args, func(rows *sql.Rows) error {
+	err := r.visitRows(query, args, func(rows *sql.Rows) error {
 		var e int64
 		err := rows.Scan(&e)
 		out = append(out, e&maxPosition)
@@ -322,7 +329,7 @@ const latestQuery = `SELECT key, latest FROM (
 
 func (r *reader) Latest(tenant string, subjects []string) ([]int64, error) {
 	latest := make([]int64, len(subjects))
-	id, err := r.tenant(tenant)
+	id, err := r.readTenantID(tenant)
 	if err != nil || id == 0 {
 		return latest, err
 	}
@@ -330,7 +337,7 @@ func (r *reader) Latest(tenant string, subjects []string) ([]int64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode subjects: %w", err)
 	}
-	err = r.each(latestQuery, []any{string(list), id << tenantShift, id<<tenantShift | maxPosition}, func(rows *sql.Rows) error {
+	err = r.visitRows(latestQuery, []any{string(list), id << tenantShift, id<<tenantShift | maxPosition}, func(rows *sql.Rows) error {
 		var i int
 		var entry int64
 		err := rows.Scan(&i, &entry)
@@ -340,4 +347,4 @@ func (r *reader) Latest(tenant string, subjects []string) ([]int64, error) {
 	return latest, storeError("read latest positions", err)
 }
 
-func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+func makePlaceholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }

@@ -21,7 +21,7 @@ const (
 	removeShown = `DELETE FROM shown WHERE entry = ?`
 )
 
-func (c *compressor) mark(item string) uint32 { return crc32.Checksum([]byte(item), c.table) }
+func (c *compressor) markItem(item string) uint32 { return crc32.Checksum([]byte(item), c.table) }
 
 func (t *tx) putShown(entry int64, items []string) error {
 	if len(items) == 0 {
@@ -29,24 +29,24 @@ func (t *tx) putShown(entry int64, items []string) error {
 	}
 	row := make([]byte, 0, markSize*len(items))
 	for _, item := range items {
-		row = binary.LittleEndian.AppendUint32(row, t.db.packer.mark(item))
+		row = binary.LittleEndian.AppendUint32(row, t.db.packer.markItem(item))
 	}
-	return storeError("write refs", t.conn.exec(t.ctx, insertShown, entry, row))
+	return storeError("write refs", t.conn.executeStatement(t.ctx, insertShown, entry, row))
 }
 
 func (t *tx) eraseShown(entry int64) error {
 	t.last = attachmentRefs{}
-	return storeError("erase refs", t.conn.exec(t.ctx, removeShown, entry))
+	return storeError("erase refs", t.conn.executeStatement(t.ctx, removeShown, entry))
 }
 
-// showing returns the entries of a tenant, or the one of a position, whose attachment
+// findShowingEntries returns the entries of a tenant, or the one of a position, whose attachment
 // refers to any of the items, sorted. Of a tenant's it also returns one that has the mark of
 // an item and whose refs are not those it has the marks of: it may show the item.
-func (r *reader) showing(tenant int64, items []string, position int64) ([]int64, error) {
+func (r *reader) findShowingEntries(tenant int64, items []string, position int64) ([]int64, error) {
 	likely := []int64{tenant<<tenantShift | position}
 	if position == 0 {
 		var err error
-		if likely, err = r.marked(items, likely[0], likely[0]|maxPosition); err != nil {
+		if likely, err = r.findMarkedEntries(items, likely[0], likely[0]|maxPosition); err != nil {
 			return nil, storeError("read refs", err)
 		}
 	}
@@ -65,14 +65,14 @@ func (r *reader) showing(tenant int64, items []string, position int64) ([]int64,
 	return found, nil
 }
 
-// marked returns the entries that have the mark of any of the items.
-func (r *reader) marked(items []string, first, last int64) ([]int64, error) {
+// findMarkedEntries returns the entries that have the mark of any of the items.
+func (r *reader) findMarkedEntries(items []string, first, last int64) ([]int64, error) {
 	wanted := make(map[uint32]bool, len(items))
 	for _, item := range items {
-		wanted[r.db.packer.mark(item)] = true
+		wanted[r.db.packer.markItem(item)] = true
 	}
 	var found []int64
-	err := r.each("SELECT entry, marks FROM shown WHERE entry BETWEEN ? AND ?", []any{first, last}, func(rows *sql.Rows) error {
+	err := r.visitRows("SELECT entry, marks FROM shown WHERE entry BETWEEN ? AND ?", []any{first, last}, func(rows *sql.Rows) error {
 		var entry int64
 		var row sql.RawBytes
 		if err := rows.Scan(&entry, &row); err != nil {
@@ -103,7 +103,7 @@ func (r *reader) refsOf(entry int64) (attachmentRefs, error) {
 	}
 	const query = "SELECT s.marks, c.head FROM shown s JOIN entries e ON e.id = s.entry JOIN content c ON c.id = e.attached WHERE s.entry = ?"
 	var marks, head []byte
-	err := r.scan(query, []any{entry}, &marks, &head)
+	err := r.scanSingleRow(query, []any{entry}, &marks, &head)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return attachmentRefs{}, storeError("read refs", err)
 	}
@@ -117,7 +117,7 @@ func (r *reader) refsOf(entry int64) (attachmentRefs, error) {
 	}
 	r.last.refs = make(map[string]bool, len(all))
 	for i, ref := range all {
-		if at := markSize * i; len(marks) >= at+markSize && binary.LittleEndian.Uint32(marks[at:]) == r.db.packer.mark(ref) {
+		if at := markSize * i; len(marks) >= at+markSize && binary.LittleEndian.Uint32(marks[at:]) == r.db.packer.markItem(ref) {
 			r.last.refs[ref] = true
 		}
 	}

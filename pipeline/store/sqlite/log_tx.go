@@ -32,7 +32,7 @@ const findQuery = `SELECT k.column1, e.id, e.type, e.commitment, c.salt
 
 func (t *tx) Find(tenant string, keys []eventlog.Key) ([]eventlog.Held, error) {
 	held := make([]eventlog.Held, len(keys))
-	id, err := t.tenant(tenant)
+	id, err := t.readTenantID(tenant)
 	if err != nil || id == 0 {
 		return held, err
 	}
@@ -46,7 +46,7 @@ func (t *tx) Find(tenant string, keys []eventlog.Key) ([]eventlog.Held, error) {
 			args = append(args, i, source, key.ID)
 		}
 		if len(args) == cap(args) {
-			if err := t.find(id, args, held); err != nil {
+			if err := t.findHeldEvents(id, args, held); err != nil {
 				return nil, err
 			}
 			args = args[:0]
@@ -55,11 +55,11 @@ func (t *tx) Find(tenant string, keys []eventlog.Key) ([]eventlog.Held, error) {
 	if len(args) == 0 {
 		return held, nil
 	}
-	return held, t.find(id, args, held)
+	return held, t.findHeldEvents(id, args, held)
 }
 
-// find looks up triples of index, source and event.
-func (t *tx) find(tenant int64, args []any, held []eventlog.Held) error {
+// findHeldEvents looks up triples of index, source and event.
+func (t *tx) findHeldEvents(tenant int64, args []any, held []eventlog.Held) error {
 	n := findBatch
 	switch {
 	case len(args) <= 3:
@@ -71,14 +71,14 @@ func (t *tx) find(tenant int64, args []any, held []eventlog.Held) error {
 		args = append(args, nil)
 	}
 	values := strings.TrimSuffix(strings.Repeat("(?,?,?),", n), ",")
-	err := t.each(strings.Replace(findQuery, "%", values, 1), args, func(rows *sql.Rows) error {
+	err := t.visitRows(strings.Replace(findQuery, "%", values, 1), args, func(rows *sql.Rows) error {
 		var i, entry, typ int64
 		var commitment, salt sql.RawBytes
 		if err := rows.Scan(&i, &entry, &typ, &commitment, &salt); err != nil {
 			return err
 		}
 		h := &held[i]
-		h.Position, h.Erased = entry&maxPosition, erased(salt)
+		h.Position, h.Erased = entry&maxPosition, isErased(salt)
 		eventlog.CopyHash(&h.Commitment, commitment)
 		eventlog.CopyHash(&h.Salt, saltOf(salt))
 		var err error
@@ -100,14 +100,14 @@ func (t *tx) Append(a eventlog.Addition) error {
 }
 
 func (t *tx) putHead(h eventlog.Head) (tenant int64, err error) {
-	if tenant, err = t.reader.tenant(h.Tenant); err != nil {
+	if tenant, err = t.reader.readTenantID(h.Tenant); err != nil {
 		return 0, err
 	}
 	if tenant != 0 {
-		err = t.conn.exec(t.ctx, "UPDATE tenants SET size = ?, root = ? WHERE id = ?", h.Size, h.Root[:], tenant)
+		err = t.conn.executeStatement(t.ctx, "UPDATE tenants SET size = ?, root = ? WHERE id = ?", h.Size, h.Root[:], tenant)
 		return tenant, storeError("write head", err)
 	}
-	res, err := t.conn.run(t.ctx, "INSERT INTO tenants (name, size, root) VALUES (?, ?, ?)", h.Tenant, h.Size, h.Root[:])
+	res, err := t.conn.runStatement(t.ctx, "INSERT INTO tenants (name, size, root) VALUES (?, ?, ?)", h.Tenant, h.Size, h.Root[:])
 	if err == nil {
 		tenant, err = res.LastInsertId()
 	}
@@ -121,8 +121,8 @@ func (t *tx) putHead(h eventlog.Head) (tenant int64, err error) {
 	return tenant, nil
 }
 
-// intern returns the id of a string, making one when it is new; 0 for "".
-func (t *tx) intern(tenant int64, name string) (int64, error) {
+// internName returns the id of a string, making one when it is new; 0 for "".
+func (t *tx) internName(tenant int64, name string) (int64, error) {
 	if name == "" {
 		return 0, nil
 	}
@@ -135,7 +135,7 @@ func (t *tx) intern(tenant int64, name string) (int64, error) {
 		return 0, err
 	}
 	if id == 0 {
-		res, err := t.conn.run(t.ctx, "INSERT INTO names (tenant, name) VALUES (?, ?)", tenant, name)
+		res, err := t.conn.runStatement(t.ctx, "INSERT INTO names (tenant, name) VALUES (?, ?)", tenant, name)
 		if err == nil {
 			id, err = res.LastInsertId()
 		}
@@ -163,17 +163,18 @@ func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
 		var ids [3]int64
 		for j, name := range [3]string{r.Agent, r.Type, r.Source} {
 			var err error
-			if ids[j], err = t.intern(tenant, name); err != nil {
+			if ids[j], err = t.internName(tenant, name); err != nil {
 				return err
 			}
 		}
 		entry := tenant<<tenantShift | r.Position
 		var attachment, attached, at any
 		if r.Attached != nil {
-			attachment, attached = r.Attachment[:], t.nextID
+			attachment = r.Attachment[:]
+			attached = t.nextID
 			refs := eventlog.CanonicalRefs(r.Attached.Refs)
-			salt, data := t.db.packer.pack(&r.Attached.Salt, r.Attached.Data)
-			if err := content.add(t.nextID, salt, notNil(refs), data); err != nil {
+			salt, data := t.db.packer.packContent(&r.Attached.Salt, r.Attached.Data)
+			if err := content.addValues(t.nextID, salt, notNil(refs), data); err != nil {
 				return err
 			}
 			t.nextID++
@@ -182,7 +183,8 @@ func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
 			}
 		}
 		if r.Attached == nil && r.Attachment != ([32]byte{}) {
-			attachment, attached = r.Attachment[:], t.nextID
+			attachment = r.Attachment[:]
+			attached = t.nextID
 			if err := t.putErased(&content); err != nil {
 				return err
 			}
@@ -196,22 +198,22 @@ func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
 				return err
 			}
 		} else {
-			salt, data := t.db.packer.pack(&r.Content.Salt, r.Content.Data)
-			if err := content.add(t.nextID, salt, notNil(r.Content.Extensions), data); err != nil {
+			salt, data := t.db.packer.packContent(&r.Content.Salt, r.Content.Data)
+			if err := content.addValues(t.nextID, salt, notNil(r.Content.Extensions), data); err != nil {
 				return err
 			}
 		}
-		if err := entries.add(entry, ids[0], ids[1], ids[2], r.ID, r.Subject, at, r.RecordedAt.UnixNano(), r.Commitment[:], t.nextID, attachment, attached); err != nil {
+		if err := entries.addValues(entry, ids[0], ids[1], ids[2], r.ID, r.Subject, at, r.RecordedAt.UnixNano(), r.Commitment[:], t.nextID, attachment, attached); err != nil {
 			return err
 		}
 		t.nextID++
 	}
-	return errors.Join(content.flush(), entries.flush())
+	return errors.Join(content.flushRows(), entries.flushRows())
 }
 
 // putErased writes a content as it stands once it is erased.
 func (t *tx) putErased(content *inserter) error {
-	return content.add(t.nextID, make([]byte, hashSize), []byte{}, []byte{})
+	return content.addValues(t.nextID, make([]byte, hashSize), []byte{}, []byte{})
 }
 
 // inserter gathers rows for inserts of rowsPerWrite rows, the last ones of half as many,
@@ -223,7 +225,7 @@ type inserter struct {
 	args    []any
 }
 
-func (in *inserter) add(values ...any) error {
+func (in *inserter) addValues(values ...any) error {
 	if in.args == nil {
 		in.args = make([]any, 0, in.columns*rowsPerWrite)
 	}
@@ -231,23 +233,23 @@ func (in *inserter) add(values ...any) error {
 	if len(in.args) < cap(in.args) {
 		return nil
 	}
-	return in.write(rowsPerWrite)
+	return in.writeRows(rowsPerWrite)
 }
 
-func (in *inserter) write(n int) error {
-	row := "(" + marks(in.columns) + "),"
+func (in *inserter) writeRows(n int) error {
+	row := "(" + makePlaceholders(in.columns) + "),"
 	args := in.args[:n*in.columns]
-	err := in.t.conn.exec(in.t.ctx, in.query+strings.TrimSuffix(strings.Repeat(row, n), ","), args...)
+	err := in.t.conn.executeStatement(in.t.ctx, in.query+strings.TrimSuffix(strings.Repeat(row, n), ","), args...)
 	in.args = in.args[:copy(in.args, in.args[n*in.columns:])]
 	return storeError("write rows", err)
 }
 
-func (in *inserter) flush() error {
+func (in *inserter) flushRows() error {
 	for n := rowsPerWrite / 2; n > 0; n /= 2 {
 		if len(in.args) < n*in.columns {
 			continue
 		}
-		if err := in.write(n); err != nil {
+		if err := in.writeRows(n); err != nil {
 			return err
 		}
 	}
@@ -264,7 +266,8 @@ func notNil(b []byte) []byte {
 // putHashes writes hashes from the stored hash index first on.
 func (t *tx) putHashes(tenant, first int64, hashes []tlog.Hash) error {
 	for len(hashes) > 0 {
-		number, offset := first/chunkHashes, first%chunkHashes
+		number := first / chunkHashes
+		offset := first % chunkHashes
 		n := min(int64(len(hashes)), chunkHashes-offset)
 		b := make([]byte, 0, n*hashSize)
 		for i := range hashes[:n] {
@@ -273,17 +276,18 @@ func (t *tx) putHashes(tenant, first int64, hashes []tlog.Hash) error {
 		if err := t.putChunk(tenant<<chunkShift|number, offset, b); err != nil {
 			return err
 		}
-		hashes, first = hashes[n:], first+n
+		hashes = hashes[n:]
+		first = first + n
 	}
 	return nil
 }
 
 func (t *tx) putChunk(id, offset int64, b []byte) error {
 	if offset == 0 {
-		return storeError("write hashes", t.conn.exec(t.ctx, "INSERT INTO hashes (id, chunk) VALUES (?, ?)", id, b))
+		return storeError("write hashes", t.conn.executeStatement(t.ctx, "INSERT INTO hashes (id, chunk) VALUES (?, ?)", id, b))
 	}
 	const query = "UPDATE hashes SET chunk = CAST(chunk || ? AS BLOB) WHERE id = ? AND length(chunk) = ?"
-	res, err := t.conn.run(t.ctx, query, b, id, offset*hashSize)
+	res, err := t.conn.runStatement(t.ctx, query, b, id, offset*hashSize)
 	if err != nil {
 		return storeError("write hashes", err)
 	}
@@ -297,7 +301,7 @@ func (t *tx) Checkpoint(name string) (eventlog.Checkpoint, error) {
 	c := eventlog.Checkpoint{Name: name}
 	var hash, sum []byte
 	var seq int64
-	err := t.scan("SELECT fence, epoch, seq, hash, sum FROM checkpoints WHERE name = ?", []any{name}, &c.Fence, &c.Epoch, &seq, &hash, &sum)
+	err := t.scanSingleRow("SELECT fence, epoch, seq, hash, sum FROM checkpoints WHERE name = ?", []any{name}, &c.Fence, &c.Epoch, &seq, &hash, &sum)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, nil
 	}
@@ -314,7 +318,7 @@ func (t *tx) Checkpoint(name string) (eventlog.Checkpoint, error) {
 
 func (t *tx) PutCheckpoint(c eventlog.Checkpoint) error {
 	sum := c.Sum()
-	err := t.conn.exec(t.ctx, "INSERT OR REPLACE INTO checkpoints (name, fence, epoch, seq, hash, sum) VALUES (?, ?, ?, ?, ?, ?)",
+	err := t.conn.executeStatement(t.ctx, "INSERT OR REPLACE INTO checkpoints (name, fence, epoch, seq, hash, sum) VALUES (?, ?, ?, ?, ?, ?)",
 		c.Name, c.Fence, c.Epoch, int64(c.StreamSeq), c.Hash[:], sum[:])
 	return storeError("write checkpoint", err)
 }
@@ -323,12 +327,12 @@ const overwrite = `UPDATE content SET salt = zeroblob(length(salt)), head = zero
 		WHERE id = (SELECT % FROM entries WHERE id = ?) AND salt <> zeroblob(length(salt))`
 
 func (t *tx) Erase(tenant string, content, attachments []int64) (contents, attached int, err error) {
-	id, err := t.reader.tenant(tenant)
+	id, err := t.reader.readTenantID(tenant)
 	if err != nil || id == 0 {
 		return 0, 0, err
 	}
 	for _, position := range content {
-		n, err := t.overwrite("content", id, position)
+		n, err := t.overwriteColumn("content", id, position)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -356,11 +360,11 @@ func (t *tx) eraseAttachment(tenant string, id, position int64) (int, error) {
 	if err := t.eraseShown(id<<tenantShift | position); err != nil {
 		return 0, err
 	}
-	return t.overwrite("attached", id, position)
+	return t.overwriteColumn("attached", id, position)
 }
 
-func (t *tx) overwrite(column string, id, position int64) (int, error) {
-	res, err := t.conn.run(t.ctx, strings.Replace(overwrite, "%", column, 1), id<<tenantShift|position)
+func (t *tx) overwriteColumn(column string, id, position int64) (int, error) {
+	res, err := t.conn.runStatement(t.ctx, strings.Replace(overwrite, "%", column, 1), id<<tenantShift|position)
 	if err != nil {
 		return 0, storeError("erase", err)
 	}

@@ -28,16 +28,16 @@ func NewDigester() *Digester { return &Digester{sum: sha256.New()} }
 
 // Item begins the next item.
 func (d *Digester) Item(id string, position int64, facets []byte, chunks int) {
-	d.flush()
-	d.text(id)
+	d.flushBuffer()
+	d.appendText(id)
 	d.buf = binary.BigEndian.AppendUint64(d.buf, uint64(position))
-	d.text(string(facets))
+	d.appendText(string(facets))
 	d.buf = binary.AppendUvarint(d.buf, uint64(chunks))
 }
 
 // Chunk adds a chunk of the item.
 func (d *Digester) Chunk(axis string, start, end uint32, row []int8) {
-	d.text(axis)
+	d.appendText(axis)
 	d.buf = binary.AppendUvarint(d.buf, uint64(start))
 	d.buf = binary.AppendUvarint(d.buf, uint64(end))
 	d.buf = append(d.buf, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(row))), len(row))...)
@@ -45,16 +45,16 @@ func (d *Digester) Chunk(axis string, start, end uint32, row []int8) {
 
 // Sum returns the digest of what was added.
 func (d *Digester) Sum() [32]byte {
-	d.flush()
+	d.flushBuffer()
 	return [32]byte(d.sum.Sum(nil))
 }
 
-func (d *Digester) flush() {
+func (d *Digester) flushBuffer() {
 	d.sum.Write(d.buf) // a hash returns no error
 	d.buf = d.buf[:0]
 }
 
-func (d *Digester) text(s string) {
+func (d *Digester) appendText(s string) {
 	d.buf = append(binary.AppendUvarint(d.buf, uint64(len(s))), s...)
 }
 

@@ -48,10 +48,12 @@ const (
 // endOfChunk returns where the first chunk of text ends: the last of the strongest places in
 // (limit/2, limit], or limit when there is none, as in bytes that are not UTF-8.
 func endOfChunk(text string, limit int) int {
-	best, strongest := limit, 0
+	best := limit
+	strongest := 0
 	for i := limit; i > limit/2; i-- {
-		if s := strength(text, i); s > strongest {
-			best, strongest = i, s
+		if s := scoreBreak(text, i); s > strongest {
+			best = i
+			strongest = s
 			if s == betweenParagraphs {
 				break
 			}
@@ -60,8 +62,8 @@ func endOfChunk(text string, limit int) int {
 	return best
 }
 
-// strength says how good a place between text[i-1] and text[i] is, 0 for none.
-func strength(text string, i int) int {
+// scoreBreak says how good a place between text[i-1] and text[i] is, 0 for none.
+func scoreBreak(text string, i int) int {
 	if !utf8.RuneStart(text[i]) {
 		return 0
 	}

@@ -59,7 +59,7 @@ func (v *Vectors) Apply(ctx context.Context, s scope.Scope, changes []Change, up
 			return fmt.Errorf("apply to vectors: position %d: item has no id", c.Position)
 		}
 		for j := range c.Put.Chunks {
-			if err := v.check(c.Put.Chunks[j].Vector); err != nil {
+			if err := v.checkVector(c.Put.Chunks[j].Vector); err != nil {
 				return fmt.Errorf("apply to vectors: chunk %d of item %q: %w", j, c.Put.ID, err)
 			}
 		}
@@ -106,7 +106,8 @@ func (v *Vectors) SearchEach(ctx context.Context, s scope.Scope, q Query, filter
 	var at []int
 	for i, f := range filters {
 		if !f.IsNone() {
-			some, at = append(some, f), append(at, i)
+			some = append(some, f)
+			at = append(at, i)
 		}
 	}
 	if len(some) == 0 {
@@ -130,12 +131,12 @@ func (v *Vectors) mayAsk(s scope.Scope, q *Query) error {
 	if q.Limit < 0 || q.Limit > MaxLimit {
 		return fmt.Errorf("limit %d: must be between 0 and %d", q.Limit, MaxLimit)
 	}
-	return v.check(q.Vector)
+	return v.checkVector(q.Vector)
 }
 
 // Score returns the query's score of each id, in order. See Index.
 func (v *Vectors) Score(ctx context.Context, s scope.Scope, q Query, ids []string) ([]float64, error) {
-	if err := cmp.Or(s.Check(), v.check(q.Vector)); err != nil {
+	if err := cmp.Or(s.Check(), v.checkVector(q.Vector)); err != nil {
 		return nil, fmt.Errorf("score vectors: %w", err)
 	}
 	if q.Filter.IsNone() || len(ids) == 0 {
@@ -173,8 +174,8 @@ func (v *Vectors) Reset(ctx context.Context, s scope.Scope) error {
 	return v.driver.Reset(ctx, s)
 }
 
-// check reports a vector of another length, or with NaN or Inf in it, as ErrDimension.
-func (v *Vectors) check(x []float32) error {
+// checkVector reports a vector of another length, or with NaN or Inf in it, as ErrDimension.
+func (v *Vectors) checkVector(x []float32) error {
 	if want := v.driver.Dimensions(); len(x) != want {
 		return fmt.Errorf("%d numbers, want %d: %w", len(x), want, ErrDimension)
 	}

@@ -23,10 +23,10 @@ type abilities struct {
 	at            time.Time // when it was found, by the clock
 }
 
-// fresh reports whether what was found may be relied on still. A document that was not
+// isStillFresh reports whether what was found may be relied on still. A document that was not
 // there is looked for again after the cooldown: a server that starts answers before it has
 // its bundle.
-func (a *abilities) fresh(now time.Time, cooldown time.Duration) bool {
+func (a *abilities) isStillFresh(now time.Time, cooldown time.Duration) bool {
 	age := now.Sub(a.at)
 	return a.batch && a.filter || age >= 0 && age < cooldown
 }
@@ -39,8 +39,8 @@ const probeInput = `{"input":{"action":"read","items":[],"now":1,"purpose":"","s
 // succeeds, every decision begins with a probe. Another revision is probed again, and so is
 // a server that lacked one, after Config.Cooldown.
 func (p *PDP) Probe(ctx context.Context) error {
-	err := p.guarded(ctx, func(ctx context.Context) error {
-		_, err := p.probe(ctx)
+	err := p.runGuarded(ctx, func(ctx context.Context) error {
+		_, err := p.probeAbilities(ctx)
 		return err
 	})
 	if err != nil {
@@ -49,9 +49,9 @@ func (p *PDP) Probe(ctx context.Context) error {
 	return nil
 }
 
-func (p *PDP) probe(ctx context.Context) (abilities, error) {
-	before := p.cache.state()
-	batch, hasBatch, err := p.client.has(ctx, batched, []byte(probeInput))
+func (p *PDP) probeAbilities(ctx context.Context) (abilities, error) {
+	before := p.cache.readState()
+	batch, hasBatch, err := p.client.hasDocument(ctx, batched, []byte(probeInput))
 	if err != nil {
 		return abilities{}, err
 	}
@@ -60,38 +60,40 @@ func (p *PDP) probe(ctx context.Context) (abilities, error) {
 			hasBatch = false
 		}
 	}
-	_, hasFilter, err := p.client.has(ctx, filtered, []byte(probeInput))
+	_, hasFilter, err := p.client.hasDocument(ctx, filtered, []byte(probeInput))
 	if err != nil {
 		return abilities{}, err
 	}
 	if hasBatch && batch.revision != noRevision {
-		p.cache.keep(before, batch.revision, time.Time{}, nil)
+		p.cache.keepAnswers(before, batch.revision, time.Time{}, nil)
 	}
-	found := abilities{batch: hasBatch, filter: hasFilter, generation: p.cache.state().generation, at: p.now()}
+	found := abilities{batch: hasBatch, filter: hasFilter, generation: p.cache.readState().generation, at: p.now()}
 	p.found.Store(&found)
 	return found, nil
 }
 
-// abilities returns what the server has, asking it when that is not known. Of those who
+// findAbilities returns what the server has, asking it when that is not known. Of those who
 // find at once that something has been missing for long enough, one asks.
-func (p *PDP) abilities(ctx context.Context) (abilities, error) {
-	found, generation, now := p.found.Load(), p.cache.state().generation, p.now()
+func (p *PDP) findAbilities(ctx context.Context) (abilities, error) {
+	found := p.found.Load()
+	generation := p.cache.readState().generation
+	now := p.now()
 	if found == nil || found.generation != generation {
-		return p.probe(ctx)
+		return p.probeAbilities(ctx)
 	}
-	if found.fresh(now, p.cooldown) {
+	if found.isStillFresh(now, p.cooldown) {
 		return *found, nil
 	}
 	again := *found
 	again.at = now
 	if p.found.CompareAndSwap(found, &again) {
-		return p.probe(ctx)
+		return p.probeAbilities(ctx)
 	}
 	return again, nil
 }
 
-// guarded runs f under the breaker and the timeout.
-func (p *PDP) guarded(ctx context.Context, f func(context.Context) error) error {
+// runGuarded runs f under the breaker and the timeout.
+func (p *PDP) runGuarded(ctx context.Context, f func(context.Context) error) error {
 	return p.breaker.Do(func() error {
 		limited, cancel := context.WithTimeout(ctx, p.timeout)
 		defer cancel()
@@ -108,9 +110,9 @@ func (p *PDP) guarded(ctx context.Context, f func(context.Context) error) error 
 	})
 }
 
-// ask fills in the verdicts of all questions and returns the revision they are of.
-func (p *PDP) ask(ctx context.Context, asker []byte, now time.Time, questions []*question) (string, error) {
-	found, err := p.abilities(ctx)
+// askQuestions fills in the verdicts of all questions and returns the revision they are of.
+func (p *PDP) askQuestions(ctx context.Context, asker []byte, now time.Time, questions []*question) (string, error) {
+	found, err := p.findAbilities(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -121,8 +123,8 @@ func (p *PDP) ask(ctx context.Context, asker []byte, now time.Time, questions []
 		}
 		p.found.Store(&abilities{filter: found.filter, generation: found.generation, at: p.now()})
 	}
-	return p.each(ctx, len(questions), func(ctx context.Context, i int) (string, error) {
-		r, err := p.client.post(ctx, single, singleBody(asker, now, questions[i]))
+	return p.runRequests(ctx, len(questions), func(ctx context.Context, i int) (string, error) {
+		r, err := p.client.askForDocument(ctx, single, singleBody(asker, now, questions[i]))
 		if err != nil {
 			return "", err
 		}
@@ -136,8 +138,8 @@ func (p *PDP) ask(ctx context.Context, asker []byte, now time.Time, questions []
 func (p *PDP) askBatches(ctx context.Context, asker []byte, now time.Time, questions []*question) (string, error) {
 	batches := (len(questions) + p.batchItems - 1) / p.batchItems
 	chunks := slices.Collect(slices.Chunk(questions, (len(questions)+batches-1)/batches))
-	return p.each(ctx, len(chunks), func(ctx context.Context, i int) (string, error) {
-		r, err := p.client.post(ctx, batched, batchBody(asker, now, chunks[i]))
+	return p.runRequests(ctx, len(chunks), func(ctx context.Context, i int) (string, error) {
+		r, err := p.client.askForDocument(ctx, batched, batchBody(asker, now, chunks[i]))
 		if err != nil {
 			return "", err
 		}
@@ -152,9 +154,9 @@ func (p *PDP) askBatches(ctx context.Context, asker []byte, now time.Time, quest
 	})
 }
 
-// each runs n requests, p.parallel at a time, and returns the one revision of their
+// runRequests runs n requests, p.parallel at a time, and returns the one revision of their
 // answers. It returns when all of them have ended.
-func (p *PDP) each(ctx context.Context, n int, request func(ctx context.Context, i int) (string, error)) (string, error) {
+func (p *PDP) runRequests(ctx context.Context, n int, request func(ctx context.Context, i int) (string, error)) (string, error) {
 	if n == 1 {
 		return request(ctx, 0)
 	}

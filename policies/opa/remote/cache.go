@@ -15,7 +15,7 @@ type key [sha256.Size]byte
 // kept is when an answer was given, by the request's time and by the clock.
 type kept struct{ asked, at time.Time }
 
-func (k kept) fresh(asked, now time.Time, ttl time.Duration) bool {
+func (k kept) isFreshAnswer(asked, now time.Time, ttl time.Duration) bool {
 	age := now.Sub(k.at)
 	drift := asked.Sub(k.asked)
 	return age >= 0 && age < ttl && drift > -ttl && drift < ttl
@@ -48,13 +48,14 @@ type cache struct {
 
 func newCache(c *Config) *cache {
 	n := &cache{ttl: c.CacheTTL, limit: c.CacheEntries, now: c.Clock, revision: noRevision}
-	n.clear()
+	n.clearAnswers()
 	return n
 }
 
-// clear forgets all answers; the caller holds mu.
-func (c *cache) clear() {
-	c.verdicts, c.filters = map[key]keptVerdict{}, map[string]keptFilter{}
+// clearAnswers forgets all answers; the caller holds mu.
+func (c *cache) clearAnswers() {
+	c.verdicts = map[key]keptVerdict{}
+	c.filters = map[string]keptFilter{}
 }
 
 // state names the revision in force.
@@ -63,21 +64,22 @@ type state struct {
 	generation uint64
 }
 
-func (c *cache) state() state {
+func (c *cache) readState() state {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return state{c.revision, c.generation}
 }
 
-// lookup fills in the verdicts that are known and returns the revision they are of.
-func (c *cache) lookup(asked time.Time, questions []question) state {
+// lookUpVerdicts fills in the verdicts that are known and returns the revision they are of.
+func (c *cache) lookUpVerdicts(asked time.Time, questions []question) state {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
 	for i := range questions {
 		q := &questions[i]
 		v, ok := c.verdicts[q.key]
-		if q.known = ok && v.fresh(asked, now, c.ttl); q.known {
+		q.known = ok && v.isFreshAnswer(asked, now, c.ttl)
+		if q.known {
 			q.verdict = v.Verdict
 			c.hits++
 		} else {
@@ -87,10 +89,10 @@ func (c *cache) lookup(asked time.Time, questions []question) state {
 	return state{c.revision, c.generation}
 }
 
-// accept notes the revision of an answer to a question that was put under before. It
+// acceptRevision notes the revision of an answer to a question that was put under before. It
 // reports whether the answer may be kept: that of a revision which is
 // gone again may not. The caller holds mu.
-func (c *cache) accept(before state, revision string) bool {
+func (c *cache) acceptRevision(before state, revision string) bool {
 	if revision == c.revision {
 		return true
 	}
@@ -99,19 +101,19 @@ func (c *cache) accept(before state, revision string) bool {
 	}
 	c.revision = revision
 	c.generation++
-	c.clear()
+	c.clearAnswers()
 	return true
 }
 
-// keep stores answers that were asked for under before and came with revision.
-func (c *cache) keep(before state, revision string, asked time.Time, questions []*question) {
+// keepAnswers stores answers that were asked for under before and came with revision.
+func (c *cache) keepAnswers(before state, revision string, asked time.Time, questions []*question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.accept(before, revision) || c.ttl <= 0 || len(questions) > c.limit {
+	if !c.acceptRevision(before, revision) || c.ttl <= 0 || len(questions) > c.limit {
 		return
 	}
 	if len(c.verdicts)+len(questions) > c.limit {
-		c.clear()
+		c.clearAnswers()
 	}
 	k := kept{asked, c.now()}
 	for _, q := range questions {
@@ -119,21 +121,21 @@ func (c *cache) keep(before state, revision string, asked time.Time, questions [
 	}
 }
 
-func (c *cache) filter(asker string) (schemas.Filter, bool) {
+func (c *cache) findCachedFilter(asker string) (schemas.Filter, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f, ok := c.filters[asker]
-	return f.Filter, ok && f.fresh(f.asked, c.now(), c.ttl)
+	return f.Filter, ok && f.isFreshAnswer(f.asked, c.now(), c.ttl)
 }
 
 func (c *cache) keepFilter(before state, revision, asker string, f schemas.Filter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.accept(before, revision) || c.ttl <= 0 {
+	if !c.acceptRevision(before, revision) || c.ttl <= 0 {
 		return
 	}
 	if len(c.filters) >= c.limit {
-		c.clear()
+		c.clearAnswers()
 	}
 	c.filters[asker] = keptFilter{kept{at: c.now()}, f}
 }

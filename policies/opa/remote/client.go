@@ -37,23 +37,23 @@ type reply struct {
 	revision string
 }
 
-// post asks for a document. Errors name the document and what was wrong with the answer,
+// askForDocument asks for a document. Errors name the document and what was wrong with the answer,
 // never what was asked or answered.
-func (c *client) post(ctx context.Context, document string, input []byte) (reply, error) {
+func (c *client) askForDocument(ctx context.Context, document string, input []byte) (reply, error) {
 	c.calls.Add(1)
-	r, err := c.send(ctx, document, input)
+	r, err := c.sendRequest(ctx, document, input)
 	if err != nil {
 		return reply{}, fmt.Errorf("ask OPA for %q: %w", document, err)
 	}
 	return r, nil
 }
 
-func (c *client) send(ctx context.Context, document string, input []byte) (reply, error) {
+func (c *client) sendRequest(ctx context.Context, document string, input []byte) (reply, error) {
 	raw, err := c.http.Post(ctx, c.base+document+"?provenance=true", input)
 	if err != nil {
 		return reply{}, err
 	}
-	m, err := members(raw)
+	m, err := readMembers(raw)
 	if err != nil {
 		return reply{}, fmt.Errorf("answer is %w", err)
 	}
@@ -67,10 +67,10 @@ func (c *client) send(ctx context.Context, document string, input []byte) (reply
 	return reply{result, revisionOf(m["provenance"], result)}, nil
 }
 
-// has reports whether the server answers for the document. Undefined and refused with
+// hasDocument reports whether the server answers for the document. Undefined and refused with
 // 4xx is no.
-func (c *client) has(ctx context.Context, document string, input []byte) (reply, bool, error) {
-	r, err := c.post(ctx, document, input)
+func (c *client) hasDocument(ctx context.Context, document string, input []byte) (reply, bool, error) {
+	r, err := c.askForDocument(ctx, document, input)
 	var refused *httpclient.Error
 	switch {
 	case errors.Is(err, errUndefined):

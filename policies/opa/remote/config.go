@@ -65,8 +65,8 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// base checks URL and returns it without a slash at its end.
-func (c *Config) base() (string, error) {
+// makeBaseURL checks URL and returns it without a slash at its end.
+func (c *Config) makeBaseURL() (string, error) {
 	u, err := httpclient.Endpoint(c.URL, c.Token)
 	switch {
 	case err != nil:
@@ -79,7 +79,7 @@ func (c *Config) base() (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-func (c *Config) client() (*httpclient.Client, error) {
+func (c *Config) makeClient() (*httpclient.Client, error) {
 	client, err := httpclient.New(httpclient.Config{Key: c.Token, CAFile: c.CAFile, MaxAnswer: c.MaxResponse, Dial: c.Timeout,
 		Idle: 2 * c.Parallel, Connections: 8 * c.Parallel,
 		Uncompressed: true, // a few kilobytes, for which both sides would wait

@@ -31,12 +31,12 @@ type PDP struct {
 // New returns a PDP over the server of c, which need not be there yet. It asks nothing:
 // Probe does. Close it when done.
 func New(c Config) (*PDP, error) {
-	base, err := c.base()
+	base, err := c.makeBaseURL()
 	if err != nil {
 		return nil, err
 	}
 	c.setDefaults()
-	asked, err := c.client()
+	asked, err := c.makeClient()
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func New(c Config) (*PDP, error) {
 func (p *PDP) Close() { p.client.http.Close() }
 
 // Revision returns the revision of the last answer, "unversioned" without one.
-func (p *PDP) Revision() string { return p.cache.state().revision }
+func (p *PDP) Revision() string { return p.cache.readState().revision }
 
 // Stats is what the PDP has done since it was made.
 type Stats struct {
@@ -78,11 +78,14 @@ func (s Stats) HitRate() float64 {
 func (p *PDP) Stats() Stats {
 	s := Stats{Breaker: p.breaker.State(), Requests: p.client.calls.Load(), Failures: p.failures.Load()}
 	if found := p.found.Load(); found != nil {
-		s.Batch, s.Filter = found.batch, found.filter
+		s.Batch = found.batch
+		s.Filter = found.filter
 	}
 	p.cache.mu.Lock()
 	defer p.cache.mu.Unlock()
-	s.Revision, s.Hits, s.Misses = p.cache.revision, p.cache.hits, p.cache.misses
+	s.Revision = p.cache.revision
+	s.Hits = p.cache.hits
+	s.Misses = p.cache.misses
 	return s
 }
 
@@ -100,7 +103,7 @@ func (p *PDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (po
 		if !r.Unhashed {
 			d.InputHash = policies.InputHash(s, &r)
 		}
-		d.Revision, err = p.decide(ctx, s, &r, d.Verdicts)
+		d.Revision, err = p.fillVerdicts(ctx, s, &r, d.Verdicts)
 	}
 	if err != nil {
 		d.Deny()
@@ -109,10 +112,10 @@ func (p *PDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (po
 	return d, nil
 }
 
-// decide fills in verdicts. All of them are of the revision that it returns.
-func (p *PDP) decide(ctx context.Context, s scope.Scope, r *policies.Request, verdicts []policies.Verdict) (string, error) {
+// fillVerdicts fills in verdicts. All of them are of the revision that it returns.
+func (p *PDP) fillVerdicts(ctx context.Context, s scope.Scope, r *policies.Request, verdicts []policies.Verdict) (string, error) {
 	asker, questions := questionsOf(s, r, p.cache.ttl > 0)
-	before := p.cache.lookup(r.Now, questions)
+	before := p.cache.lookUpVerdicts(r.Now, questions)
 	var open []*question
 	for i := range questions {
 		if !questions[i].known {
@@ -121,8 +124,8 @@ func (p *PDP) decide(ctx context.Context, s scope.Scope, r *policies.Request, ve
 	}
 	revision := before.revision
 	if len(open) > 0 {
-		err := p.guarded(ctx, func(ctx context.Context) (err error) {
-			revision, err = p.ask(ctx, asker, r.Now, open)
+		err := p.runGuarded(ctx, func(ctx context.Context) (err error) {
+			revision, err = p.askQuestions(ctx, asker, r.Now, open)
 			if err == nil && (revision == before.revision || len(open) == len(questions)) || err != nil && !errors.Is(err, errMixed) {
 				return err
 			}
@@ -131,13 +134,13 @@ func (p *PDP) decide(ctx context.Context, s scope.Scope, r *policies.Request, ve
 			for i := range questions {
 				open = append(open, &questions[i])
 			}
-			revision, err = p.ask(ctx, asker, r.Now, open)
+			revision, err = p.askQuestions(ctx, asker, r.Now, open)
 			return err
 		})
 		if err != nil {
 			return before.revision, err
 		}
-		p.cache.keep(before, revision, r.Now, open)
+		p.cache.keepAnswers(before, revision, r.Now, open)
 	}
 	for i := range questions {
 		verdicts[i] = questions[i].verdict
@@ -150,9 +153,10 @@ func (p *PDP) decide(ctx context.Context, s scope.Scope, r *policies.Request, ve
 // Filter returns the server's filter for s and action, or, when it has none, the filter
 // that matches all for an action there is and none for another.
 func (p *PDP) Filter(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error) {
-	f, err := schemas.MatchNone(), s.Check()
+	f := schemas.MatchNone()
+	err := s.Check()
 	if err == nil {
-		f, err = p.filter(ctx, s, action)
+		f, err = p.findFilter(ctx, s, action)
 	}
 	if err != nil {
 		return schemas.MatchNone(), fmt.Errorf("filter action %q: %w: %w", action, policies.ErrUnavailable, err)
@@ -160,29 +164,31 @@ func (p *PDP) Filter(ctx context.Context, s scope.Scope, action string) (schemas
 	return f, nil
 }
 
-func (p *PDP) filter(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error) {
+func (p *PDP) findFilter(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error) {
 	asker := appendAsker(make([]byte, 0, 256), s, action)
-	before := p.cache.state()
-	f, ok := p.cache.filter(string(asker))
+	before := p.cache.readState()
+	f, ok := p.cache.findCachedFilter(string(asker))
 	if ok {
 		return f, nil
 	}
 	var revision string
-	err := p.guarded(ctx, func(ctx context.Context) error {
-		found, err := p.abilities(ctx)
+	err := p.runGuarded(ctx, func(ctx context.Context) error {
+		found, err := p.findAbilities(ctx)
 		if err != nil {
 			return err
 		}
 		if !found.filter {
-			f, revision = matchKnown(action), before.revision
+			f = matchKnown(action)
+			revision = before.revision
 			return nil
 		}
-		r, err := p.client.post(ctx, filtered, body(asker, time.Unix(0, 1), 0, func(dst []byte) []byte { return dst }))
+		r, err := p.client.askForDocument(ctx, filtered, buildRequestBody(asker, time.Unix(0, 1), 0, func(dst []byte) []byte { return dst }))
 		if err != nil {
 			return err
 		}
 		f, err = policies.ReadFilter(r.result)
-		if revision = r.revision; revision == noRevision {
+		revision = r.revision
+		if revision == noRevision {
 			revision = before.revision
 		}
 		return err

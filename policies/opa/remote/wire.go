@@ -32,18 +32,19 @@ func questionsOf(s scope.Scope, r *policies.Request, kept bool) (asker []byte, q
 	var buf []byte
 	for i := range r.Resources {
 		res := &r.Resources[i]
-		questions[i].item, questions[i].spared = appendItem(make([]byte, 0, 512), res), len(res.Spared) > 0
+		questions[i].item = appendItem(make([]byte, 0, 512), res)
+		questions[i].spared = len(res.Spared) > 0
 		if !kept {
 			continue
 		}
-		buf = append(append(buf[:0], asker...), 0, reached(res.ExpiresAt, r.Now), reached(res.ValidTo, r.Now))
+		buf = append(append(buf[:0], asker...), 0, encodeReached(res.ExpiresAt, r.Now), encodeReached(res.ValidTo, r.Now))
 		questions[i].key = sha256.Sum256(append(buf, questions[i].item...))
 	}
 	return asker, questions
 }
 
-// reached is 1 when now has reached t, else 0.
-func reached(t, now time.Time) byte {
+// encodeReached is 1 when now has reached t, else 0.
+func encodeReached(t, now time.Time) byte {
 	if t.IsZero() || now.Before(t) {
 		return 0
 	}
@@ -105,8 +106,8 @@ func levelName(l schemas.Level) string {
 	return l.String()
 }
 
-// body returns the request of asker for what members append.
-func body(asker []byte, now time.Time, size int, members func([]byte) []byte) []byte {
+// buildRequestBody returns the request of asker for what members append.
+func buildRequestBody(asker []byte, now time.Time, size int, members func([]byte) []byte) []byte {
 	dst := make([]byte, 0, len(asker)+size+64)
 	dst = append(append(dst, `{"input":`...), asker...)
 	dst = policies.AppendTime(append(dst, `,"now":`...), now)
@@ -114,7 +115,7 @@ func body(asker []byte, now time.Time, size int, members func([]byte) []byte) []
 }
 
 func singleBody(asker []byte, now time.Time, q *question) []byte {
-	return body(asker, now, len(q.item), func(dst []byte) []byte {
+	return buildRequestBody(asker, now, len(q.item), func(dst []byte) []byte {
 		return append(append(appendSpared(dst, q), `,"item":`...), q.item...)
 	})
 }
@@ -124,7 +125,7 @@ func batchBody(asker []byte, now time.Time, questions []*question) []byte {
 	for _, q := range questions {
 		size += len(q.item) + 1
 	}
-	return body(asker, now, size, func(dst []byte) []byte {
+	return buildRequestBody(asker, now, size, func(dst []byte) []byte {
 		dst = append(appendSpared(dst, questions...), `,"items":[`...)
 		for i, q := range questions {
 			if i > 0 {
@@ -144,8 +145,8 @@ func appendSpared(dst []byte, questions ...*question) []byte {
 	return dst
 }
 
-// members reads a JSON object by its exact names.
-func members(raw json.RawMessage) (map[string]json.RawMessage, error) {
+// readMembers reads a JSON object by its exact names.
+func readMembers(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &m); err != nil || m == nil {
 		return nil, errors.New("not a JSON object")
@@ -155,7 +156,7 @@ func members(raw json.RawMessage) (map[string]json.RawMessage, error) {
 
 // parseBatch reads n decisions. Equal ones share their lists.
 func parseBatch(result json.RawMessage, n int) ([]policies.Verdict, error) {
-	m, err := members(result)
+	m, err := readMembers(result)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,8 @@ func parseBatch(result json.RawMessage, n int) ([]policies.Verdict, error) {
 	if len(list) != n {
 		return nil, fmt.Errorf("%d decisions on %d items", len(list), n)
 	}
-	verdicts, read := make([]policies.Verdict, n), map[string]policies.Verdict{}
+	verdicts := make([]policies.Verdict, n)
+	read := map[string]policies.Verdict{}
 	for i := range list {
 		v, again := read[string(list[i])]
 		if !again {
@@ -183,11 +185,11 @@ func parseBatch(result json.RawMessage, n int) ([]policies.Verdict, error) {
 // parseVerdict reads one decision; half of one is an error.
 func parseVerdict(raw json.RawMessage) (policies.Verdict, error) {
 	var none policies.Verdict
-	m, err := members(raw)
+	m, err := readMembers(raw)
 	if err != nil {
 		return none, err
 	}
-	allow, ok := boolean(m["allow"])
+	allow, ok := parseBoolean(m["allow"])
 	if !ok {
 		return none, errors.New("allow is not a boolean")
 	}
@@ -198,7 +200,7 @@ func parseVerdict(raw json.RawMessage) (policies.Verdict, error) {
 	if !allow {
 		return policies.Verdict{Reason: reason}, nil
 	}
-	redact, ok := boolean(m["redact"])
+	redact, ok := parseBoolean(m["redact"])
 	if !ok {
 		return none, errors.New("redact is not a boolean")
 	}
@@ -220,7 +222,7 @@ func parseVerdict(raw json.RawMessage) (policies.Verdict, error) {
 	return policies.Verdict{Allow: true, Reason: reason, Redact: paths, Obligations: o}, nil
 }
 
-func boolean(raw json.RawMessage) (value, ok bool) {
+func parseBoolean(raw json.RawMessage) (value, ok bool) {
 	switch string(raw) {
 	case "true":
 		return true, true

@@ -106,7 +106,8 @@ func (c *Bench) compare(ctx context.Context, a *app.App) error {
 		if err != nil {
 			return fmt.Errorf("measure %d items: %w", size, err)
 		}
-		if all = append(all, out); !a.JSON {
+		all = append(all, out)
+		if !a.JSON {
 			if err := printFigures(a.Out, out); err != nil {
 				return err
 			}
@@ -195,7 +196,8 @@ func (d *duel) addPairs(name string, pairs [][2]float64, statistic func([]float6
 	}
 	if len(ratios) > 0 {
 		slices.Sort(ratios)
-		f.Low, f.High = ratios[len(ratios)*25/1000], ratios[len(ratios)*975/1000]
+		f.Low = ratios[len(ratios)*25/1000]
+		f.High = ratios[len(ratios)*975/1000]
 	}
 }
 
@@ -232,7 +234,8 @@ func (d *duel) disk(name string, by int) func(context.Context) error {
 			if err != nil {
 				return fmt.Errorf("measure the folder: %w", err)
 			}
-			sizes[side], d.folders[side] = (size-d.folders[side])/1000/float64(by), size
+			sizes[side] = (size - d.folders[side]) / 1000 / float64(by)
+			d.folders[side] = size
 		}
 		d.add(name, sizes)
 		return nil
@@ -347,7 +350,8 @@ func (d *duel) round(ctx context.Context, name string) error {
 				return err
 			}
 		}
-		if times = append(times, pair); len(times)%blockSize == 0 {
+		times = append(times, pair)
+		if len(times)%blockSize == 0 {
 			now := cpu()
 			used = append(used, [2]float64{(now[0] - last[0]) / blockSize, (now[1] - last[1]) / blockSize})
 			last = now

@@ -212,7 +212,8 @@ func (b *bencher) ingest(ctx context.Context) error {
 	defer conn.Close()
 	bar := b.app.Progress(fmt.Sprintf("ingesting %d items", b.r.Items))
 	defer bar.End()
-	begun, used := time.Now(), cpuTime()
+	begun := time.Now()
+	used := cpuTime()
 	for b.sent < b.r.Items {
 		items := make([]schemas.MemoryItem, min(jetstream.MaxBatch, b.r.Items-b.sent))
 		for i := range items {

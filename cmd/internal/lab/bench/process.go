@@ -45,7 +45,8 @@ func startProcess(ctx context.Context, binary, dir string) (*process, error) {
 	for {
 		line, err := lines.ReadString('\n')
 		if found := up.FindStringSubmatch(line); found != nil {
-			p.nats, p.http = found[1], found[2]
+			p.nats = found[1]
+			p.http = found[2]
 			go io.Copy(io.Discard, lines)
 			return p, nil
 		}

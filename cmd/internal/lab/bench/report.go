@@ -72,7 +72,8 @@ func sideName(servers bool) string {
 // times as long each step and each stage takes on the servers.
 func printRatios(w io.Writer, results []result) error {
 	for i := 0; i+1 < len(results); i += 2 {
-		here, there := &results[i], &results[i+1]
+		here := &results[i]
+		there := &results[i+1]
 		tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintf(tw, "\n%d items\tembedded\tservers\tratio\t\n", here.Items)
 		row := func(name string, a, b float64) {

@@ -71,7 +71,8 @@ func (b *bencher) runs(ctx context.Context, from int) (latency, error) {
 			times = append(times, ms)
 		}
 		l := percentiles(times)
-		p50, p95 = append(p50, l.P50), append(p95, l.P95)
+		p50 = append(p50, l.P50)
+		p95 = append(p95, l.P95)
 	}
 	return latency{P50: percentiles(p50).P50, P95: percentiles(p95).P50}, nil
 }

@@ -17,7 +17,9 @@ import (
 func (s *system) asKind(item *schemas.MemoryItem, m *measure.Memory) error {
 	var attributes any
 	name := item.ID
-	item.Kind, item.Session, item.Speaker = s.kind, "", ""
+	item.Kind = s.kind
+	item.Session = ""
+	item.Speaker = ""
 	if s.kind == schemas.KindCommit {
 		sum := sha256.Sum256([]byte(m.ID))
 		name = hex.EncodeToString(sum[:20])

@@ -84,7 +84,8 @@ func (c *Eval) runBeside(ctx context.Context, a *app.App, sets []string) error {
 		if err != nil {
 			return fmt.Errorf("set %q: %w", name, err)
 		}
-		rows, wrong = append(rows, r), append(wrong, r.problems()...)
+		rows = append(rows, r)
+		wrong = append(wrong, r.problems()...)
 	}
 	var err error
 	if a.JSON {
@@ -196,7 +197,8 @@ func moved(ctx context.Context, a *app.App) error {
 // on is the same set asked of another node.
 func (s *system) on(n *app.Node) *system {
 	other := *s
-	other.n, other.engine = n, n.Engine
+	other.n = n
+	other.engine = n.Engine
 	return &other
 }
 
@@ -215,7 +217,9 @@ func (c *Eval) besideRun(ctx context.Context, a *app.App, set *measure.Set, sys 
 
 // compareStores compares the digests of every index of every tenant, and vectors.
 func (r *ServerComparison) compareStores(ctx context.Context, sys *system, embedded, servers *app.Node) error {
-	r.Same, r.Cosine, r.Differ = true, 1, []string{}
+	r.Same = true
+	r.Cosine = 1
+	r.Differ = []string{}
 	for tenant, safe := range sys.tenants {
 		s, err := scope.System(safe)
 		if err != nil {
@@ -239,7 +243,8 @@ func (r *ServerComparison) compareStores(ctx context.Context, sys *system, embed
 		if err != nil {
 			return err
 		}
-		r.Vectors, r.Cosine = r.Vectors+n, min(r.Cosine, least)
+		r.Vectors = r.Vectors + n
+		r.Cosine = min(r.Cosine, least)
 	}
 	slices.Sort(r.Differ)
 	return nil
@@ -271,7 +276,9 @@ func leastCosine(ctx context.Context, s scope.Scope, of model.EmbeddingModel, id
 	if len(ids) == 0 {
 		return 0, least, nil
 	}
-	dots, ones, twos := make([]float64, len(ids)), make([]float64, len(ids)), make([]float64, len(ids))
+	dots := make([]float64, len(ids))
+	ones := make([]float64, len(ids))
+	twos := make([]float64, len(ids))
 	for axis := range of.Dimensions {
 		q := vector.Query{Vector: make([]float32, of.Dimensions), Model: of.String(), Filter: schemas.MatchAll()}
 		q.Vector[axis] = 1
@@ -284,7 +291,9 @@ func leastCosine(ctx context.Context, s scope.Scope, of model.EmbeddingModel, id
 			return 0, 0, err
 		}
 		for i := range ids {
-			dots[i], ones[i], twos[i] = dots[i]+a[i]*b[i], ones[i]+a[i]*a[i], twos[i]+b[i]*b[i]
+			dots[i] = dots[i] + a[i]*b[i]
+			ones[i] = ones[i] + a[i]*a[i]
+			twos[i] = twos[i] + b[i]*b[i]
 		}
 	}
 	for i := range ids {

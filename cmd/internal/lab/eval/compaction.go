@@ -37,9 +37,11 @@ type shrunk struct {
 func (s *system) shrink(ctx context.Context, set *measure.Set, budget int, progress func(done, total int)) ([]shrunk, error) {
 	sums := map[int]map[string]*shrunk{}
 	evidence := map[int]map[string]float64{}
-	percents, ways := []int{25, 50, 75}, []string{byCompaction, byTruncation, byHeadTail}
+	percents := []int{25, 50, 75}
+	ways := []string{byCompaction, byTruncation, byHeadTail}
 	for _, p := range percents {
-		sums[p], evidence[p] = map[string]*shrunk{}, map[string]float64{}
+		sums[p] = map[string]*shrunk{}
+		evidence[p] = map[string]float64{}
 		for _, w := range ways {
 			sums[p][w] = &shrunk{Percent: p, Way: w}
 		}
@@ -76,7 +78,8 @@ func (s *system) shrink(ctx context.Context, set *measure.Set, budget int, progr
 				case byHeadTail:
 					text = token.Truncate(counter, whole.Payload.Text, size/2) + tail(counter, whole.Payload.Text, size-size/2)
 				}
-				kept, sum := sumLengths(facts, text), sums[p][w]
+				kept := sumLengths(facts, text)
+				sum := sums[p][w]
 				sum.Queries++
 				sum.Tokens += float64(counter.Count(text))
 				sum.Kept += float64(kept) / float64(total)
@@ -91,7 +94,9 @@ func (s *system) shrink(ctx context.Context, set *measure.Set, budget int, progr
 			r := sums[p][w]
 			n := float64(max(1, r.Queries))
 			r.PerToken = evidence[p][w] / max(1, r.Tokens)
-			r.Tokens, r.Kept, r.Answered = r.Tokens/n, r.Kept/n, r.Answered/n
+			r.Tokens = r.Tokens / n
+			r.Kept = r.Kept / n
+			r.Answered = r.Answered / n
 			list = append(list, *r)
 		}
 	}
@@ -111,7 +116,8 @@ func (s *system) evidence(q *measure.Query, p *schemas.ResultPayload) []string {
 		}
 		for l := range strings.Lines(s.texts[r.ID]) {
 			for sentence := range strings.SplitAfterSeq(l, ". ") {
-				if sentence = strings.TrimSpace(sentence); len(sentence) > 3 {
+				sentence = strings.TrimSpace(sentence)
+				if len(sentence) > 3 {
 					out = append(out, sentence)
 				}
 			}
@@ -133,7 +139,8 @@ func sumLengths(sentences []string, text string) int {
 
 // tail is the longest end of a text of at most n tokens, to within a few characters.
 func tail(by token.Counter, text string, n int) string {
-	lo, hi := 0, len(text) // the tail begins in (lo, hi]
+	lo := 0
+	hi := len(text) // the tail begins in (lo, hi]
 	for hi-lo > 4 {
 		mid := (lo + hi) / 2
 		if by.Count(text[mid:]) <= n {

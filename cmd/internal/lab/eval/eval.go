@@ -127,7 +127,9 @@ func (c *Eval) open(ctx context.Context, a *app.App, name string) (set measure.S
 		return set, nil, nil, err
 	}
 	sys = newSystem(n, &set)
-	sys.kind, sys.repeat, sys.fill = schemas.Kind(c.Kind), c.Repeat, c.Fill
+	sys.kind = schemas.Kind(c.Kind)
+	sys.repeat = c.Repeat
+	sys.fill = c.Fill
 	bar := a.Progress(name + ": importing")
 	err = sys.load(ctx, set.Memories, bar.Set)
 	bar.End()

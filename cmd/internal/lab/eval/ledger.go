@@ -58,7 +58,9 @@ func printAccounts(w io.Writer, lines []measure.Accounts) error {
 	for i := range lines {
 		l := &lines[i]
 		printAccount(tw, l, fmt.Sprint(l.Budget))
-		all.Packs, all.Over, all.Lost = all.Packs+l.Packs, all.Over+l.Over, all.Lost+l.Lost
+		all.Packs = all.Packs + l.Packs
+		all.Over = all.Over + l.Over
+		all.Lost = all.Lost + l.Lost
 		all.Account.Add(l.Account)
 	}
 	printAccount(tw, &all, "")

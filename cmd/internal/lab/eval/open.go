@@ -51,7 +51,9 @@ func startApart(ctx context.Context, a *app.App, servers bool, options app.NodeO
 		return nil, nil, nil, fmt.Errorf("make a data folder: %w", err)
 	}
 	if own, err = a.Apart(dir, servers); err == nil {
-		own.Tenant, own.NATSPort, own.PortGiven = Tenant, 0, false
+		own.Tenant = Tenant
+		own.NATSPort = 0
+		own.PortGiven = false
 		own.EncoderPercent = 100 * max(1, runtime.GOMAXPROCS(0)/2) // nobody asks meanwhile
 		n, err = own.Start(ctx, options)
 	}

@@ -85,7 +85,8 @@ func (c *Eval) runRepository(ctx context.Context, a *app.App, name string, out i
 // until all of it is indexed.
 func importRepository(ctx context.Context, a *app.App, n *app.Node, folder string) error {
 	quiet := *a
-	quiet.Out, quiet.Err = io.Discard, io.Discard
+	quiet.Out = io.Discard
+	quiet.Err = io.Discard
 	as := importer.Flags{Agent: "import", Label: []string{"level:internal"}}
 	var some *command.FoundError // items that were left out
 	err := (&importer.Repo{Flags: as, Dir: folder, Name: filepath.Base(folder)}).Run(ctx, &quiet)
@@ -102,7 +103,8 @@ func importRepository(ctx context.Context, a *app.App, n *app.Node, folder strin
 func (c *Eval) askAll(ctx context.Context, conn *command.Client, way string, budget int, questions []measure.Question) ([]measure.Reply, error) {
 	out := make([]measure.Reply, len(questions))
 	for i := range questions {
-		q, r := &questions[i], &out[i]
+		q := &questions[i]
+		r := &out[i]
 		*r = measure.Reply{Question: q.ID, Way: way, Budget: budget, Source: q.Source}
 		start := time.Now()
 		var err error
@@ -112,13 +114,15 @@ func (c *Eval) askAll(ctx context.Context, conn *command.Client, way string, bud
 				Question: []string{q.Text}, PrincipalFlags: command.PrincipalFlags{As: "cli", Level: "internal"}, Budget: budget, Type: schemas.QueryHybrid, Fill: c.Fill,
 			}).Request("")
 			res, err = conn.Ask(ctx, req)
-			r.Text, r.Tokens = res.Payload.Text, res.Payload.Pack.TokenActual
+			r.Text = res.Payload.Text
+			r.Tokens = res.Payload.Pack.TokenActual
 		} else {
 			var res schemas.FormattedContext
 			err = conn.Context(ctx, "assemble", schemas.AssembleRequest{
 				From: &schemas.Agent{Type: "user", ID: "cli", SecurityLevel: "internal"}, Query: q.Text, MaxTokens: budget, Fill: c.Fill,
 			}, &res)
-			r.Text, r.Tokens = res.Markdown, res.TokenCount
+			r.Text = res.Markdown
+			r.Tokens = res.TokenCount
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %q: %w", way, q.ID, err)

@@ -63,7 +63,8 @@ func (s *system) safeID(m *measure.Memory) string {
 	for s.ids[id] != "" && s.ids[id] != m.ID {
 		id += "_"
 	}
-	s.ids[id], s.texts[id] = m.ID, m.Text
+	s.ids[id] = m.ID
+	s.texts[id] = m.Text
 	return id
 }
 
@@ -154,7 +155,9 @@ func (s *system) Pack(ctx context.Context, q *measure.Query, budget int) (measur
 		return measure.Packed{}, err
 	}
 	if s.repeat != "" {
-		req.Payload.Session, req.Payload.Repeat, req.Payload.Now = "eval-"+strconv.Itoa(budget), s.repeat, time.Time{}
+		req.Payload.Session = "eval-" + strconv.Itoa(budget)
+		req.Payload.Repeat = s.repeat
+		req.Payload.Now = time.Time{}
 	}
 	start := time.Now()
 	res, err := s.engine.Context(ctx, sc, req)

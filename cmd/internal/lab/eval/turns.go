@@ -49,37 +49,47 @@ func (s *system) turns(ctx context.Context, set *measure.Set, n, budget int, rep
 	var prefixes, partsOf []float64
 	for _, tenant := range tenants {
 		talk := talks[tenant]
-		before, had := "", map[string]bool{}
+		before := ""
+		had := map[string]bool{}
 		for i, m := range talk[max(0, len(talk)-n):] {
 			sc, req, err := s.request(&measure.Query{Tenant: tenant, Text: m.Text}, budget)
 			if err != nil {
 				return out, err
 			}
-			req.Payload.UserMessage, req.Payload.Task = m.Text, "Keep the conversation going with what is known of the speakers."
-			req.Payload.Session, req.Payload.Repeat = "eval-turns-"+repeat, repeat
+			req.Payload.UserMessage = m.Text
+			req.Payload.Task = "Keep the conversation going with what is known of the speakers."
+			req.Payload.Session = "eval-turns-" + repeat
+			req.Payload.Repeat = repeat
 			res, err := s.engine.Context(ctx, sc, req)
 			if err != nil {
 				return out, fmt.Errorf("turn %d: %w", i+1, err)
 			}
-			text, has, again := res.Payload.Text, map[string]bool{}, 0
+			text := res.Payload.Text
+			has := map[string]bool{}
+			again := 0
 			for _, r := range res.Payload.Results {
-				if has[r.ID] = true; had[r.ID] {
+				has[r.ID] = true
+				if had[r.ID] {
 					again++
 				}
 			}
 			if i > 0 {
 				tokens := float64(res.Payload.Pack.TokenActual)
 				prefix := float64(s.n.Counter("").Count(commonLines(before, text)))
-				prefixes, partsOf = append(prefixes, prefix), append(partsOf, prefix/max(1, tokens))
+				prefixes = append(prefixes, prefix)
+				partsOf = append(partsOf, prefix/max(1, tokens))
 				out.Tokens += tokens
 				out.Items += float64(again) / float64(max(1, len(has)))
 			}
-			before, had = text, has
+			before = text
+			had = has
 		}
 	}
-	if out.Turns = len(prefixes); out.Turns > 0 {
+	out.Turns = len(prefixes)
+	if out.Turns > 0 {
 		k := float64(out.Turns)
-		out.Tokens, out.Items = out.Tokens/k, out.Items/k
+		out.Tokens = out.Tokens / k
+		out.Items = out.Items / k
 		out.Prefix, out.Median = middle(prefixes)
 		out.Part, out.PartMedian = middle(partsOf)
 	}
@@ -97,7 +107,8 @@ func middle(list []float64) (mean, median float64) {
 
 // commonLines is what two texts begin with, in whole lines.
 func commonLines(a, b string) string {
-	x, y := slices.Collect(strings.Lines(a)), slices.Collect(strings.Lines(b))
+	x := slices.Collect(strings.Lines(a))
+	y := slices.Collect(strings.Lines(b))
 	n := 0
 	for n < min(len(x), len(y)) && x[n] == y[n] {
 		n++

@@ -97,7 +97,8 @@ func leftOut(rows []row, g group) []pair {
 
 // fitChance fits a chance, which has no bias where the group has none.
 func fitChance(rows []row, g group) chance {
-	b, from := chance{0, .5, 1}, 1
+	b := chance{0, .5, 1}
+	from := 1
 	if g.bias {
 		from = 0
 	}

@@ -84,9 +84,13 @@ func (c *Fit) fitAll(ctx context.Context, by app.Embedders, out, diagram io.Writ
 		}
 		others = append(others, got...)
 	}
-	name, chances, results := "calibrations", "chances", "both, byWords, byMeaning"
+	name := "calibrations"
+	chances := "chances"
+	results := "both, byWords, byMeaning"
 	if c.Encoder {
-		name, chances, results = "encoderCalibrations", "encoderChances", "both, byMeaning"
+		name = "encoderCalibrations"
+		chances = "encoderChances"
+		results = "both, byMeaning"
 	}
 	coefficients, both := report(rows, models(c.Encoder), diagram)
 	bear(rows, both)

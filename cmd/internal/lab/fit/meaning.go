@@ -125,11 +125,13 @@ func askWith(ctx context.Context, s *measure.Set, by app.Embedders, list []setti
 
 // mean is the mean recall of a setting over the questions of all conversations but one.
 func mean(asked [][]found, k, without int) float64 {
-	sum, n := 0., 0.
+	sum := 0.
+	n := 0.
 	for c := range asked {
 		for q := range asked[c] {
 			if c != without {
-				sum, n = sum+asked[c][q].recall[k], n+1
+				sum = sum + asked[c][q].recall[k]
+				n = n + 1
 			}
 		}
 	}

@@ -136,7 +136,8 @@ func regress(rows []row, b []float64, terms func(*row) []float64, weight func(*r
 	const halvings = 30
 	likely, gradient, hessian := slope(rows, b, terms, weight)
 	for range 40 {
-		step, taken := solve(hessian, gradient), false
+		step := solve(hessian, gradient)
+		taken := false
 		for range halvings {
 			next := slices.Clone(b)
 			for j, d := range step {
@@ -144,9 +145,12 @@ func regress(rows []row, b []float64, terms func(*row) []float64, weight func(*r
 				step[j] /= 2
 			}
 			better, g, h := slope(rows, next, terms, weight)
-			if taken = better > likely; taken {
+			taken = better > likely
+			if taken {
 				copy(b, next)
-				likely, gradient, hessian = better, g, h
+				likely = better
+				gradient = g
+				hessian = h
 				break
 			}
 		}
@@ -159,7 +163,8 @@ func regress(rows []row, b []float64, terms func(*row) []float64, weight func(*r
 
 // slope is how likely the coefficients make the rows, as a logarithm, and its first and second derivatives, the second negative.
 func slope(rows []row, b []float64, terms func(*row) []float64, weight func(*row) float64) (likely float64, gradient []float64, hessian [][]float64) {
-	gradient, hessian = make([]float64, len(b)), make([][]float64, len(b))
+	gradient = make([]float64, len(b))
+	hessian = make([][]float64, len(b))
 	for i := range hessian {
 		hessian[i] = make([]float64, len(b))
 		hessian[i][i] = 1e-9
@@ -171,7 +176,8 @@ func slope(rows []row, b []float64, terms func(*row) []float64, weight func(*row
 			continue
 		}
 		x := terms(r)
-		p, y := logistic(b, x), 0.
+		p := logistic(b, x)
+		y := 0.
 		if r.relevant {
 			y = 1
 		}

@@ -71,14 +71,17 @@ func (st *store) weigh(weights *rank.Weights) (err error) {
 func (st *store) index(ctx context.Context, sc scope.Scope, list []schemas.MemoryItem) error {
 	var ic []items.Change
 	var kc []keyword.Change
-	vc, ec := make([]vector.Change, len(list)), make([]vector.Change, len(list))
+	vc := make([]vector.Change, len(list))
+	ec := make([]vector.Change, len(list))
 	texts := make([]string, len(list))
 	for i := range list {
 		texts[i] = schemas.SearchText(&list[i])
 	}
 	for i := range list {
-		m, at := list[i], int64(i+1)
-		text, facets := texts[i], m.Facets()
+		m := list[i]
+		at := int64(i + 1)
+		text := texts[i]
+		facets := m.Facets()
 		ic = append(ic, items.Change{Position: at, At: m.CreatedAt, Put: &schemas.Record{MemoryItem: m, Position: at, RecordedAt: m.CreatedAt, Terms: language.CountTerms(text), Facets: facets}})
 		kc = append(kc, keyword.Change{Position: at, Put: &keyword.Doc{ID: m.ID, Position: at, Text: text, Facets: facets}})
 		vc[i] = vector.Change{Position: at, Put: &vector.Doc{ID: m.ID, Position: at, Facets: facets}}
@@ -124,7 +127,8 @@ func (st *store) ask(ctx context.Context, tenant, text string, limit int, now ti
 			seen.Visible = append(seen.Visible, &v)
 		}
 	}
-	seen.Verdicts, seen.Own = slices.Repeat([]*schemas.Verdict{{}}, len(seen.Visible)), make([]bool, len(seen.Visible))
+	seen.Verdicts = slices.Repeat([]*schemas.Verdict{{}}, len(seen.Visible))
+	seen.Own = make([]bool, len(seen.Visible))
 	ranking, err := st.selector.Rank(ctx, sc, pool, seen)
 	return ranking.Candidates, err
 }

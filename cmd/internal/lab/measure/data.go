@@ -49,7 +49,8 @@ func (m *Memory) Item(tenant, id string, seq int64) schemas.MemoryItem {
 		item.Role = m.Speaker
 	}
 	if m.Tool {
-		item.Kind, item.Type = schemas.KindTool, schemas.Procedural
+		item.Kind = schemas.KindTool
+		item.Type = schemas.Procedural
 	}
 	return item
 }

@@ -132,7 +132,8 @@ func askQuery(ctx context.Context, set string, q *Query, sys System, budgets []i
 	}
 	labels := q.Labels()
 	row.Score = Rank(collapse(ids), labels)
-	right, ranked := bySession(q.Relevant), bySession(ids)
+	right := bySession(q.Relevant)
+	ranked := bySession(ids)
 	if q.BySession() {
 		right = q.RelevantSessions
 	}
@@ -143,7 +144,10 @@ func askQuery(ctx context.Context, set string, q *Query, sys System, budgets []i
 	if !q.BySession() {
 		row.Bins.add(row.Ranked, labels)
 	}
-	row.Score.Evidence, row.Score.Shown, row.Score.Answered, row.Score.Tokens = map[int]float64{}, map[int]float64{}, map[int]float64{}, map[int]float64{}
+	row.Score.Evidence = map[int]float64{}
+	row.Score.Shown = map[int]float64{}
+	row.Score.Answered = map[int]float64{}
+	row.Score.Tokens = map[int]float64{}
 	for _, budget := range budgets {
 		p, err := sys.Pack(ctx, q, budget)
 		if err != nil {
@@ -151,7 +155,8 @@ func askQuery(ctx context.Context, set string, q *Query, sys System, budgets []i
 		}
 		row.MS = float64(p.Took.Microseconds()) / 1000
 		key := fmt.Sprint(budget)
-		row.Packs[key], row.Tokens[key] = p.IDs, p.Tokens
+		row.Packs[key] = p.IDs
+		row.Tokens[key] = p.Tokens
 		row.Score.Evidence[budget] = recall(collapse(p.IDs), labels, len(p.IDs))
 		row.Score.Shown[budget] = shown(p, q)
 		row.Score.Answered[budget] = Answered(p.Text, q)
@@ -256,7 +261,10 @@ func (r *Row) largest() (ids []string, tokens int, ok bool) {
 	most := 0
 	for budget := range r.Packs {
 		if b, err := strconv.Atoi(budget); err == nil && b > most {
-			most, ids, tokens, ok = b, r.Packs[budget], r.Tokens[budget], true
+			most = b
+			ids = r.Packs[budget]
+			tokens = r.Tokens[budget]
+			ok = true
 		}
 	}
 	return ids, tokens, ok
@@ -303,7 +311,8 @@ func line(name string, rows []Row) Line {
 	scores := make([]Score, len(rows))
 	ms := make([]float64, len(rows))
 	for i, r := range rows {
-		scores[i], ms[i] = r.Score, r.MS
+		scores[i] = r.Score
+		ms[i] = r.MS
 	}
 	l := Line{Category: name, Queries: len(rows), Mean: mean(scores)}
 	for i := range rows {

@@ -84,7 +84,8 @@ type place struct {
 
 // ScoreSpans finds with d and holds it against the marks, a line for each type.
 func ScoreSpans(texts []LabelledText, d *pii.Detector) ([]SpanLine, error) {
-	marked, found := map[string][]place{}, map[string][]place{}
+	marked := map[string][]place{}
+	found := map[string][]place{}
 	for i, t := range texts {
 		offsets := byteOffsets(t.Text)
 		for _, sp := range t.Spans {
@@ -121,7 +122,8 @@ func byteOffsets(t string) []int {
 
 func spanLine(name string, marked, found []place) SpanLine {
 	l := SpanLine{Type: name, Marked: len(marked), Found: len(found)}
-	touching, touched := 0, 0
+	touching := 0
+	touched := 0
 	for _, f := range found {
 		if slices.Contains(marked, f) {
 			l.Right++

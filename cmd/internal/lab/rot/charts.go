@@ -21,8 +21,10 @@ type curve struct {
 
 // charts are the pictures of a report, in their order.
 func (r *Report) charts() []chart {
-	size, budget := r.Sizes[len(r.Sizes)-1], r.middle()
-	atSize, atBudget := fmt.Sprintf("%d items", size), fmt.Sprintf("%d tokens", budget)
+	size := r.Sizes[len(r.Sizes)-1]
+	budget := r.middle()
+	atSize := fmt.Sprintf("%d items", size)
+	atBudget := fmt.Sprintf("%d tokens", budget)
 	both := atSize + ", " + atBudget
 	list := []chart{
 		r.overSizes(func(p Part) stat { return p.Evidence }).titled("Evidence in the context, by items of the history", atBudget),
@@ -39,7 +41,8 @@ func (r *Report) charts() []chart {
 }
 
 func (c chart) titled(title, at string) chart {
-	c.title, c.at = title, at
+	c.title = title
+	c.at = at
 	return c
 }
 

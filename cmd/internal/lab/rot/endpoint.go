@@ -56,7 +56,8 @@ func (x *examiner) examine(ctx context.Context, q *question, notes string, to re
 	switch {
 	case err == nil:
 		x.answered.Store(true)
-		if to.right = q.answered(answer.Text); q.absent && strings.Contains(answer.Text, unknown) {
+		to.right = q.answered(answer.Text)
+		if q.absent && strings.Contains(answer.Text, unknown) {
 			to.right = 1
 		}
 		return to, nil
@@ -104,12 +105,14 @@ func (m *measured) examine(ctx context.Context, q *question, p *measure.Packed, 
 func (p *plain) recent(tokens int) string {
 	var parts []string
 	for _, i := range p.newest {
-		text, n := p.h.entries[i].text, p.counts[i]
+		text := p.h.entries[i].text
+		n := p.counts[i]
 		if n > tokens {
 			parts = append(parts, token.Truncate(p.counter, text, tokens))
 			break
 		}
-		parts, tokens = append(parts, text), tokens-n
+		parts = append(parts, text)
+		tokens = tokens - n
 	}
 	slices.Reverse(parts)
 	return strings.Join(parts, "\n")

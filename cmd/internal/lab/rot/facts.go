@@ -166,7 +166,9 @@ func (a *asker) name(s subject) string {
 
 // ask returns a question that shares so many content words with the statement of s.
 func (a *asker) ask(s subject, words int) string {
-	quality, thing, by := a.qualities[s.quality], a.topics[s.topic].things[s.thing], a.attribute(s)
+	quality := a.qualities[s.quality]
+	thing := a.topics[s.topic].things[s.thing]
+	by := a.attribute(s)
 	switch words {
 	case 3:
 		return fmt.Sprintf(by.asks, quality.word+" "+thing.word)

@@ -111,7 +111,8 @@ func newHistory(tenant string, seed uint64, d distortion, n int) (*history, erro
 
 // plant makes the items of question i.
 func (h *history) plant(tenant string, i int) {
-	q, a := &h.questions[i], h.asker
+	q := &h.questions[i]
+	a := h.asker
 	at := now().Add(-time.Duration((1 - q.place) * float64(span-margin))).Add(-time.Hour)
 	add := func(r role, text string, when time.Time, links ...schemas.Link) string {
 		n := len(h.planted)
@@ -151,7 +152,8 @@ func (h *history) plant(tenant string, i int) {
 // grow brings the history to a size and returns the entries that are new, in the order in which they are published:
 // oldest first, or any under the distortion shuffle.
 func (h *history) grow(tenant string, size int) ([]entry, error) {
-	from, need := len(h.entries), size-len(h.entries)-len(h.planted)
+	from := len(h.entries)
+	need := size - len(h.entries) - len(h.planted)
 	if need < 0 {
 		return nil, fmt.Errorf("a history of %d items has no place for %d notes about %d questions", size, len(h.planted), len(h.questions))
 	}
@@ -205,7 +207,9 @@ func (h *history) fill(i int) entry {
 
 // scatter takes an item out of its session and, unless it states an answer, out of its time.
 func (h *history) scatter(e *entry, rng *rand.Rand, size int) {
-	e.item.Session, e.item.Seq, e.item.Links = fmt.Sprintf("m-%06d", rng.IntN(max(1, size/turns))), 0, nil
+	e.item.Session = fmt.Sprintf("m-%06d", rng.IntN(max(1, size/turns)))
+	e.item.Seq = 0
+	e.item.Links = nil
 	if e.asked < 0 {
 		e.item.CreatedAt = h.end.Add(-time.Hour - time.Duration(rng.Float64()*float64(h.span-margin))).UTC().Truncate(time.Second)
 	}

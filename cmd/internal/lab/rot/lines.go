@@ -62,7 +62,8 @@ func newPlain(sys *eval.System, h *history, counter token.Counter, counts []int)
 		p.newest[i] = i
 	}
 	slices.SortFunc(p.newest, func(a, b int) int {
-		x, y := &h.entries[a].item, &h.entries[b].item
+		x := &h.entries[a].item
+		y := &h.entries[b].item
 		return cmp.Or(y.CreatedAt.Compare(x.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
 	p.every.before = make([]int, len(h.entries))
@@ -125,7 +126,8 @@ func (p *plain) fill(row Row, q *question, order []int) Row {
 	var parts []shown
 	left := row.Budget
 	for _, i := range order {
-		whole, n := p.h.entries[i].text, p.counts[i]
+		whole := p.h.entries[i].text
+		n := p.counts[i]
 		if n > left {
 			whole = token.Truncate(p.counter, whole, left)
 			n = p.counter.Count(whole)
@@ -136,7 +138,8 @@ func (p *plain) fill(row Row, q *question, order []int) Row {
 		text.WriteString(whole + "\n")
 		parts = append(parts, shown{entry: i, tokens: float64(n)})
 		row.Tokens += n
-		if left -= n; left <= 0 {
+		left -= n
+		if left <= 0 {
 			break
 		}
 	}
@@ -147,14 +150,19 @@ func (p *plain) fill(row Row, q *question, order []int) Row {
 
 // all judges the whole history, in which stated are the entries that state the answer, or parts of it.
 func (p *plain) all(row Row, q *question, stated []int) Row {
-	row.Line, row.Budget, row.Tokens, row.Shares = lineAll, 0, p.every.tokens, p.every.shares
+	row.Line = lineAll
+	row.Budget = 0
+	row.Tokens = p.every.tokens
+	row.Shares = p.every.shares
 	row.about(q)
 	if len(stated) == 0 {
 		return row
 	}
 	first := slices.MinFunc(stated, func(a, b int) int { return cmp.Compare(p.every.before[a], p.every.before[b]) })
 	total := float64(max(1, row.Tokens))
-	row.Evidence, row.placed, row.Place = 1, true, float64(p.every.before[first])/total
+	row.Evidence = 1
+	row.placed = true
+	row.Place = float64(p.every.before[first]) / total
 	if q.labels == nil || q.labels.Answer != nil {
 		row.Answered = 1
 	}

@@ -87,7 +87,8 @@ func (c *chart) draw(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"#333333\">%s</text>\n", (left+chartWidth-right)/2, chartHeight-bottom+34, html.EscapeString(c.x))
 	for n, one := range c.curves {
-		colour, dash := palette()[n%len(palette())], dashes()[n%len(dashes())]
+		colour := palette()[n%len(palette())]
+		dash := dashes()[n%len(dashes())]
 		aside := (float64(n) - float64(len(c.curves)-1)/2) * 2 // so that equal curves and intervals can be seen
 		var line strings.Builder
 		to := "M"

@@ -29,7 +29,9 @@ func (s *stat) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return err
 	}
-	s.mean, s.low, s.high = list[0], list[1], list[2]
+	s.mean = list[0]
+	s.low = list[1]
+	s.high = list[2]
 	return nil
 }
 
@@ -164,7 +166,8 @@ func pointOf(rows []Row) Point {
 	p := Point{Line: first.Line, Size: first.Size, Distortion: first.Distortion, Number: first.Number, Budget: first.Budget}
 	answerable := where(rows, func(r *Row) bool { return !r.Absent })
 	absent := where(rows, func(r *Row) bool { return r.Absent })
-	p.Questions, p.Absent = len(answerable), len(absent)
+	p.Questions = len(answerable)
+	p.Absent = len(absent)
 	for _, figure := range []struct {
 		to   *stat
 		rows []Row
@@ -236,7 +239,8 @@ func interval(values []float64) stat {
 	n := float64(len(values))
 	s := stat{mean: total / n}
 	if slices.Min(values) == slices.Max(values) {
-		s.low, s.high = s.mean, s.mean
+		s.low = s.mean
+		s.high = s.mean
 		return s
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -249,7 +253,8 @@ func interval(values []float64) stat {
 		means[i] = sum / n
 	}
 	slices.Sort(means)
-	s.low, s.high = means[resamples*25/1000], means[resamples*975/1000-1]
+	s.low = means[resamples*25/1000]
+	s.high = means[resamples*975/1000-1]
 	return s
 }
 

@@ -96,7 +96,8 @@ func (m *measurer) measure(ctx context.Context) error {
 		return err
 	}
 	for _, one := range all {
-		m.rows, m.timing.Points = append(m.rows, one.rows...), append(m.timing.Points, one.points...)
+		m.rows = append(m.rows, one.rows...)
+		m.timing.Points = append(m.timing.Points, one.points...)
 		m.replies = append(m.replies, one.replies...)
 	}
 	m.timing.Seconds = time.Since(begun).Seconds()
@@ -127,7 +128,9 @@ func (m *measured) measure(ctx context.Context, seed uint64, d distortion) (err 
 	}
 	defer func() {
 		err = errors.Join(err, m.sys.Close())
-		m.h, m.sys, m.counts = nil, nil, nil
+		m.h = nil
+		m.sys = nil
+		m.counts = nil
 	}()
 	for _, size := range m.settings.sizes {
 		if err := m.measureSize(ctx, size); err != nil {
@@ -171,7 +174,8 @@ func (m *measured) measureSize(ctx context.Context, size int) error {
 		if err != nil {
 			return fmt.Errorf("question %q: %w", m.h.questions[i].id, err)
 		}
-		m.rows, took = append(m.rows, rows...), append(took, times...)
+		m.rows = append(m.rows, rows...)
+		took = append(took, times...)
 		m.did(perQuestion)
 	}
 	point.P50, point.P95 = measure.Percentiles(took)
@@ -190,7 +194,8 @@ func (m *measured) grow(ctx context.Context, size int) (timePoint, error) {
 	for i := range fresh {
 		items[i] = fresh[i].item
 	}
-	begun, before := time.Now(), 0
+	begun := time.Now()
+	before := 0
 	err = m.sys.Remember(ctx, items, func(done, _ int64) {
 		m.did(int(done) - before)
 		before = int(done)
@@ -214,7 +219,8 @@ func (m *measured) ask(ctx context.Context, row Row, number int, counter token.C
 		}
 		took = append(took, float64(p.Took.Microseconds())/1000)
 		own := row
-		own.Line, own.Budget = lineSatchel, budget
+		own.Line = lineSatchel
+		own.Budget = budget
 		m.h.judgePack(&own, q, &p, counter, m.counts)
 		if n == number%len(m.settings.budgets) {
 			lost, err := m.sys.Lost(ctx, &asked, budget, &p)

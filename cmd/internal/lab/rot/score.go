@@ -86,7 +86,10 @@ func (h *history) judge(row *Row, q *question, text string, parts []shown, count
 
 // about says which question a row is of.
 func (r *Row) about(q *question) {
-	r.Question, r.Words, r.Position, r.Absent = q.id, q.words, q.place, q.absent
+	r.Question = q.id
+	r.Words = q.words
+	r.Position = q.place
+	r.Absent = q.absent
 }
 
 // judgePack judges a pack of Satchel.

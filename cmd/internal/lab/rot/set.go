@@ -49,7 +49,8 @@ func setHistory(tenant string, seed uint64, d distortion, n int, set *measure.Se
 			item.CreatedAt = begin
 		}
 		if m.Tool {
-			item.Kind, item.Type = schemas.KindTool, schemas.Procedural
+			item.Kind = schemas.KindTool
+			item.Type = schemas.Procedural
 		}
 		at[m.Tenant+"\x00"+m.ID] = len(h.planted)
 		h.planted = append(h.planted, entry{item, m.Text, filler, -1})
@@ -79,7 +80,8 @@ func (h *history) spread(set *measure.Set) time.Time {
 		}
 	}
 	if first.IsZero() {
-		first, last = now().Add(-span), now()
+		first = now().Add(-span)
+		last = now()
 	}
 	h.end, h.span = last.Add(margin), last.Add(margin).Sub(first)+margin
 	return first
@@ -88,7 +90,8 @@ func (h *history) spread(set *measure.Set) time.Time {
 // question makes a question of a set's; at has the places of its memories in planted.
 func (h *history) question(labels *measure.Query, number int, at map[string]int) question {
 	q := question{id: labels.Tenant + "/" + labels.ID, text: labels.Text, number: number, labels: labels, relevant: map[string]bool{}, asked: cmp.Or(labels.TS.Time, h.end)}
-	terms, found := language.Analyze(labels.Text), map[string]bool{}
+	terms := language.Analyze(labels.Text)
+	found := map[string]bool{}
 	for _, id := range labels.Relevant {
 		i, known := at[labels.Tenant+"\x00"+id]
 		if !known {
@@ -105,6 +108,7 @@ func (h *history) question(labels *measure.Query, number int, at map[string]int)
 			}
 		}
 	}
-	q.words, q.absent = min(3, len(found)), len(q.relevant) == 0
+	q.words = min(3, len(found))
+	q.absent = len(q.relevant) == 0
 	return q
 }

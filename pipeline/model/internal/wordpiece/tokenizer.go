@@ -26,7 +26,7 @@ type Limits struct {
 // Cut allocates only if dst has no room for the pieces.
 func (v *Vocabulary) Cut(dst []uint16, text string, limits Limits) []uint16 {
 	t := tokenizer{vocabulary: v, longest: min(limits.Word, maxWord), most: min(limits.Pieces, maxPieces)}
-	t.run(text)
+	t.cutIntoPieces(text)
 	return append(dst, t.pieces[:t.count]...)
 }
 
@@ -74,13 +74,13 @@ type tokenizer struct {
 	most       int // how many pieces may be used
 }
 
-// run cuts text; it stops reading when there are enough pieces.
-func (t *tokenizer) run(text string) {
+// cutIntoPieces cuts text; it stops reading when there are enough pieces.
+func (t *tokenizer) cutIntoPieces(text string) {
 	for i := 0; i < len(text) && t.count < t.most; {
 		c := text[i]
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(text[i:])
-			t.rune(r)
+			t.takeRune(r)
 			i += size
 			continue
 		}
@@ -90,7 +90,7 @@ func (t *tokenizer) run(text string) {
 		case separator:
 			t.endWord()
 		case punctuation:
-			t.single(rune(c))
+			t.emitSingleRune(rune(c))
 		default:
 			if t.characters < t.longest {
 				t.word[t.bytes] = byte(class)
@@ -102,74 +102,74 @@ func (t *tokenizer) run(text string) {
 	t.endWord()
 }
 
-// rune takes any character; run has a shorter way for ASCII.
-func (t *tokenizer) rune(r rune) {
+// takeRune takes any character; run has a shorter way for ASCII.
+func (t *tokenizer) takeRune(r rune) {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':
 		t.endWord()
-	case r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Co, unicode.Cs) || t.vocabulary.old(unicode.Cf, r):
+	case r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Co, unicode.Cs) || t.vocabulary.hasOldCategory(unicode.Cf, r):
 	case unicode.IsSpace(r):
 		t.endWord()
 	case isCJK(r):
 		t.endWord()
-		t.decompose(r)
+		t.decomposeRune(r)
 		t.endWord()
 	default:
-		t.decompose(r)
+		t.decomposeRune(r)
 	}
 }
 
-// decompose hands on the canonical decomposition of r.
-func (t *tokenizer) decompose(r rune) {
+// decomposeRune hands on the canonical decomposition of r.
+func (t *tokenizer) decomposeRune(r rune) {
 	if r < utf8.RuneSelf {
-		t.fold(r)
+		t.foldRune(r)
 		return
 	}
 	const hangul, hangulEnd, vowels, trails = 0xac00, 0xd7a4, 21, 28
 	if r >= hangul && r < hangulEnd {
 		s := r - hangul
-		t.fold(0x1100 + s/(vowels*trails))
-		t.fold(0x1161 + s%(vowels*trails)/trails)
+		t.foldRune(0x1100 + s/(vowels*trails))
+		t.foldRune(0x1161 + s%(vowels*trails)/trails)
 		if trail := s % trails; trail != 0 {
-			t.fold(0x11a7 + trail)
+			t.foldRune(0x11a7 + trail)
 		}
 		return
 	}
 	var encoded [utf8.UTFMax]byte
 	parts := norm.NFD.Properties(encoded[:utf8.EncodeRune(encoded[:], r)]).Decomposition()
 	if parts == nil {
-		t.fold(r)
+		t.foldRune(r)
 		return
 	}
 	for len(parts) > 0 {
 		part, size := utf8.DecodeRune(parts)
-		t.fold(part)
+		t.foldRune(part)
 		parts = parts[size:]
 	}
 }
 
-// fold adds a decomposed character to the word, or ends the word with it.
-func (t *tokenizer) fold(r rune) {
+// foldRune adds a decomposed character to the word, or ends the word with it.
+func (t *tokenizer) foldRune(r rune) {
 	switch {
 	case r >= utf8.RuneSelf && t.vocabulary.isMark(r):
 	case t.vocabulary.isPunctuation(r):
-		t.single(r)
+		t.emitSingleRune(r)
 	default:
-		t.letter(unicode.ToLower(r))
+		t.addLetter(unicode.ToLower(r))
 	}
 }
 
-func (t *tokenizer) letter(r rune) {
+func (t *tokenizer) addLetter(r rune) {
 	if t.characters < t.longest {
 		t.bytes += utf8.EncodeRune(t.word[t.bytes:], r)
 	}
 	t.characters++
 }
 
-// single ends the word and emits r as a word of its own.
-func (t *tokenizer) single(r rune) {
+// emitSingleRune ends the word and emits r as a word of its own.
+func (t *tokenizer) emitSingleRune(r rune) {
 	t.endWord()
-	t.letter(r)
+	t.addLetter(r)
 	t.endWord()
 }
 
@@ -179,36 +179,38 @@ func (t *tokenizer) endWord() {
 	if t.characters == 0 {
 		return
 	}
-	word, tooLong := t.word[:t.bytes], t.characters > t.longest
-	t.bytes, t.characters = 0, 0
+	word := t.word[:t.bytes]
+	tooLong := t.characters > t.longest
+	t.bytes = 0
+	t.characters = 0
 	before := t.count
 	if tooLong {
-		t.add(Unknown)
+		t.addPiece(Unknown)
 		return
 	}
 	for start := 0; start < len(word); {
-		piece, length := t.vocabulary.longest(word[start:], start == 0)
+		piece, length := t.vocabulary.findLongestPiece(word[start:], start == 0)
 		if piece == Unknown {
 			t.count = before
-			t.add(Unknown)
+			t.addPiece(Unknown)
 			return
 		}
-		t.add(piece)
+		t.addPiece(piece)
 		start += length
 	}
 }
 
-// add keeps a piece if there is room for it.
-func (t *tokenizer) add(piece uint16) {
+// addPiece keeps a piece if there is room for it.
+func (t *tokenizer) addPiece(piece uint16) {
 	if t.count < t.most {
 		t.pieces[t.count] = piece
 		t.count++
 	}
 }
 
-// old reports whether r is in a category and was a character in Unicode 8, whose categories the
+// hasOldCategory reports whether r is in a category and was a character in Unicode 8, whose categories the
 // reference has. Later characters are letters to it.
-func (v *Vocabulary) old(category *unicode.RangeTable, r rune) bool {
+func (v *Vocabulary) hasOldCategory(category *unicode.RangeTable, r rune) bool {
 	return unicode.Is(category, r) && unicode.Is(v.assigned, r)
 }
 
@@ -220,7 +222,7 @@ func (v *Vocabulary) isMark(r rune) bool {
 	case 0x1885, 0x1886, 0xa9bd, 0x111c9:
 		return false
 	}
-	return v.old(unicode.Mn, r)
+	return v.hasOldCategory(unicode.Mn, r)
 }
 
 // isPunctuation is BERT's: all of ASCII's symbols, and category P, as it was in Unicode 8.
@@ -228,7 +230,7 @@ func (v *Vocabulary) isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r > ' ' && r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a' || r > 'z' && r < 0x7f
 	}
-	return r == 0x166d || r == 0x111c9 || v.old(unicode.P, r)
+	return r == 0x166d || r == 0x111c9 || v.hasOldCategory(unicode.P, r)
 }
 
 // isCJK is BERT's, as the reference has it: the ideographs, neither kana nor hangul.

@@ -100,7 +100,7 @@ func slow(v *Vocabulary, text string) []uint16 {
 		if tok.count >= tok.most {
 			break
 		}
-		tok.rune(r)
+		tok.takeRune(r)
 	}
 	tok.endWord()
 	return slices.Clone(tok.pieces[:tok.count])

@@ -83,8 +83,9 @@ func New(data string) (*Vocabulary, error) {
 		if text == "" || len(text) > maxPieceBytes {
 			return nil, fmt.Errorf("piece %d has %d bytes, want 1 to %d", i, len(text), maxPieceBytes)
 		}
-		v.pieces[i], v.starts[i] = text, !goesOn
-		v.insert(uint16(i))
+		v.pieces[i] = text
+		v.starts[i] = !goesOn
+		v.insertPiece(uint16(i))
 	}
 	return v, nil
 }
@@ -94,15 +95,15 @@ func (v *Vocabulary) Len() int { return len(v.pieces) }
 
 // Number returns the piece that begins a word and has this text, or Unknown.
 func (v *Vocabulary) Number(text string) uint16 {
-	piece, length := v.longest([]byte(text), true)
+	piece, length := v.findLongestPiece([]byte(text), true)
 	if length != len(text) {
 		return Unknown
 	}
 	return piece
 }
 
-func (v *Vocabulary) insert(piece uint16) {
-	hash := seed(v.starts[piece])
+func (v *Vocabulary) insertPiece(piece uint16) {
+	hash := chooseHashSeed(v.starts[piece])
 	for _, c := range []byte(v.pieces[piece]) {
 		hash = (hash ^ uint32(c)) * fnvPrime
 	}
@@ -113,15 +114,15 @@ func (v *Vocabulary) insert(piece uint16) {
 	v.slots[at] = slot{hash, piece}
 }
 
-func seed(starts bool) uint32 {
+func chooseHashSeed(starts bool) uint32 {
 	if starts {
 		return fnvInitial
 	}
 	return fnvGoesOn
 }
 
-// find returns the piece with this text, or Unknown.
-func (v *Vocabulary) find(hash uint32, text []byte, starts bool) uint16 {
+// findPiece returns the piece with this text, or Unknown.
+func (v *Vocabulary) findPiece(hash uint32, text []byte, starts bool) uint16 {
 	for at := hash & v.mask; ; at = (at + 1) & v.mask {
 		s := v.slots[at]
 		if s.piece == Unknown {
@@ -133,18 +134,18 @@ func (v *Vocabulary) find(hash uint32, text []byte, starts bool) uint16 {
 	}
 }
 
-// longest returns the longest piece that word begins with and its length in
+// findLongestPiece returns the longest piece that word begins with and its length in
 // bytes, or Unknown. One pass computes the hash of every prefix.
-func (v *Vocabulary) longest(word []byte, starts bool) (piece uint16, length int) {
+func (v *Vocabulary) findLongestPiece(word []byte, starts bool) (piece uint16, length int) {
 	var hashes [maxPieceBytes]uint32
 	n := min(len(word), maxPieceBytes)
-	hash := seed(starts)
+	hash := chooseHashSeed(starts)
 	for i, c := range word[:n] {
 		hash = (hash ^ uint32(c)) * fnvPrime
 		hashes[i] = hash
 	}
 	for ; n > 0; n-- {
-		if piece := v.find(hashes[n-1], word[:n], starts); piece != Unknown {
+		if piece := v.findPiece(hashes[n-1], word[:n], starts); piece != Unknown {
 			return piece, n
 		}
 	}

@@ -16,8 +16,8 @@ var (
 	escapes  = regexp.MustCompile(`\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\x[0-9A-Fa-f]{2}`)
 )
 
-// undone is a text as it is read: without comments of HTML, and with the characters for escapes.
-func undone(text string) string {
+// undoEscapes is a text as it is read: without comments of HTML, and with the characters for escapes.
+func undoEscapes(text string) string {
 	if strings.Contains(text, "<!--") {
 		text = comments.ReplaceAllString(text, "")
 	}
@@ -45,10 +45,13 @@ const (
 	language = 3 // one in so many words of a window is a common one, or the window is no prose
 )
 
-// joined returns what the words of a text say that something else parts than blanks: the cells of a table, line ends,
+// findSeparatedText returns what the words of a text say that something else parts than blanks: the cells of a table, line ends,
 // marks of Markdown, hyphens.
-func joined(text string) (out []string) {
-	from, words, odd, usual := 0, 0, 0, 0 // of a run of words
+func findSeparatedText(text string) (out []string) {
+	from := 0
+	words := 0
+	odd := 0
+	usual := 0 // of a run of words
 	for i := 0; i <= len(text); {
 		gap := i
 		for i < len(text) && !inWord(text[i:]) {
@@ -62,13 +65,17 @@ func joined(text string) (out []string) {
 		case i == gap+1 && text[gap] == ' ' || !isOdd(text[gap:i]):
 			usual++
 		default:
-			odd, usual = odd+1, 0
+			odd = odd + 1
+			usual = 0
 		}
 		if usual > 1 || ended {
 			if odd >= leastOdd && 2*odd >= words {
-				out = append(out, windows(text[from:gap])...)
+				out = append(out, splitWindows(text[from:gap])...)
 			}
-			from, words, odd, usual = i, 0, 0, 0
+			from = i
+			words = 0
+			odd = 0
+			usual = 0
 		}
 		if ended {
 			break
@@ -84,7 +91,7 @@ func joined(text string) (out []string) {
 // inWord reports whether a text begins with a character of a word.
 func inWord(text string) bool {
 	if b := text[0]; b < utf8.RuneSelf {
-		return letter(b) || digit(b) || b == '\''
+		return isLetterByte(b) || isDigitByte(b) || b == '\''
 	}
 	r, _ := utf8.DecodeRuneInString(text)
 	return unicode.In(r, unicode.L, unicode.M, unicode.N)
@@ -97,8 +104,8 @@ func isOdd(gap string) bool {
 	return blanks == 0 || strings.TrimLeft(gap[blanks:], `"'(`) != ""
 }
 
-// windows are the parts of a run of words that may be prose; each begins in the middle of the one before.
-func windows(run string) (out []string) {
+// splitWindows are the parts of a run of words that may be prose; each begins in the middle of the one before.
+func splitWindows(run string) (out []string) {
 	words := wordsOf(run)
 	for at := 0; at == 0 || at+step < len(words); at += step {
 		out = addProse(out, words[at:])
@@ -109,7 +116,7 @@ func windows(run string) (out []string) {
 // addProse adds the first words of a run where they may be prose.
 func addProse(out, words []string) []string {
 	part := strings.Join(words[:min(len(words), window)], " ")
-	if hits, n := common(part); language*hits >= n {
+	if hits, n := countCommonWords(part); language*hits >= n {
 		out = append(out, part)
 	}
 	return out
@@ -119,19 +126,21 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return !inWord(string(r)) })
 }
 
-// stacked returns what lines of few words say that stand one below the other, whatever marks they begin and end with. Each part
+// findStackedText returns what lines of few words say that stand one below the other, whatever marks they begin and end with. Each part
 // begins with a line.
-func stacked(text string) (out []string) {
+func findStackedText(text string) (out []string) {
 	var run []string
 	var begins []int // in run, the lines
 	end := func() {
 		last := -step
 		for _, at := range begins {
 			if len(begins) > 1 && at-last >= step/2 {
-				out, last = addProse(out, run[at:]), at
+				out = addProse(out, run[at:])
+				last = at
 			}
 		}
-		run, begins = run[:0], begins[:0]
+		run = run[:0]
+		begins = begins[:0]
 	}
 	for line := range strings.Lines(text) {
 		words := wordsOf(strings.TrimLeftFunc(line, func(r rune) bool { return !unicode.IsLetter(r) }))
@@ -145,9 +154,9 @@ func stacked(text string) (out []string) {
 	return out
 }
 
-// chunks are the parts of a long text that are judged by themselves: what stands in its middle counts as what stands
+// splitChunks are the parts of a long text that are judged by themselves: what stands in its middle counts as what stands
 // at its ends. Each begins a little before the end of the one before.
-func chunks(text string) (out []string) {
+func splitChunks(text string) (out []string) {
 	for len(text) > longest {
 		end := longest
 		if line := strings.LastIndexByte(text[longest-overlap:longest], '\n'); line >= 0 {

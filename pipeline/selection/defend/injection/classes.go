@@ -29,8 +29,8 @@ const (
 	pointer
 )
 
-// vocabulary lists the words of every class. A word may be in several.
-func vocabulary() []struct {
+// listVocabulary lists the words of every class. A word may be in several.
+func listVocabulary() []struct {
 	class class
 	words string
 } {
@@ -69,13 +69,13 @@ type table [2048]struct {
 	class class
 }
 
-var known = tabulate()
+var known = tabulateClasses()
 
-func tabulate() *table {
+func tabulateClasses() *table {
 	t := &table{}
-	for _, line := range vocabulary() {
+	for _, line := range listVocabulary() {
 		tokens := tokenizer{text: line.words}
-		for tokens.next() {
+		for tokens.moveToNext() {
 			for at := tokens.hash & 2047; ; at = (at + 1) & 2047 {
 				if t[at].hash == 0 || t[at].hash == tokens.hash {
 					t[at].hash = tokens.hash
@@ -88,7 +88,7 @@ func tabulate() *table {
 	return t
 }
 
-func (t *table) of(hash uint32) class {
+func (t *table) findClass(hash uint32) class {
 	for at := hash & 2047; t[at].hash != 0; at = (at + 1) & 2047 {
 		if t[at].hash == hash {
 			return t[at].class

@@ -39,13 +39,13 @@ type document struct {
 // leastTold is the number of words from which a sentence says something.
 const leastTold = 2
 
-func (d *document) add(s *sentence) {
+func (d *document) addSentence(s *sentence) {
 	if s.words < leastTold {
 		return
 	}
 	for h := range d.top {
 		t := &d.top[h]
-		v := clip(s.logit[h])
+		v := clipLogit(s.logit[h])
 		t.sum += v
 		if v > 0 {
 			t.above++
@@ -57,7 +57,9 @@ func (d *document) add(s *sentence) {
 			} else {
 				t.second = -limit
 			}
-			t.sentence, t.index, t.before = *s, d.sentences, d.last.logit
+			t.sentence = *s
+			t.index = d.sentences
+			t.before = d.last.logit
 			t.logit[h] = v
 			t.after = [heads]float32{}
 		default:
@@ -69,19 +71,19 @@ func (d *document) add(s *sentence) {
 	}
 	d.sentences++
 	d.words += int(s.words)
-	d.cells += count(s.cell)
-	d.fenced += count(s.fenced)
-	d.questions += count(s.question)
-	d.pointers += count(s.deictic)
+	d.cells += convertToInt(s.cell)
+	d.fenced += convertToInt(s.fenced)
+	d.questions += convertToInt(s.question)
+	d.pointers += convertToInt(s.deictic)
 	d.last = *s
 }
 
-// evidence is the logit by which the strongest sentence of a document is one that injects.
-func (d *document) evidence() float32 {
+// computeEvidence is the logit by which the strongest sentence of a document is one that injects.
+func (d *document) computeEvidence() float32 {
 	return max(d.top[attack].logit[attack], d.top[steer].logit[steer], d.top[harm].logit[harm], d.top[task].logit[task]-sureTask)
 }
 
-func count(b bool) int {
+func convertToInt(b bool) int {
 	if b {
 		return 1
 	}
@@ -90,13 +92,13 @@ func count(b bool) int {
 
 const limit = 8 // logits are clipped to ±limit
 
-func clip(x float32) float32 { return max(-limit, min(limit, x)) }
+func clipLogit(x float32) float32 { return max(-limit, min(limit, x)) }
 
-func flag(b bool) float32 { return float32(count(b)) }
+func convertToFloat(b bool) float32 { return float32(convertToInt(b)) }
 
 func logOf(n int) float32 { return float32(math.Log1p(float64(n))) / 4 }
 
-func (d *document) inputs(x *[inputs]float32) {
+func (d *document) fillInputs(x *[inputs]float32) {
 	others := float32(max(1, d.sentences-1))
 	n := float32(max(1, d.sentences))
 	for h := range d.top {
@@ -106,26 +108,26 @@ func (d *document) inputs(x *[inputs]float32) {
 		f[1] = t.second / 4
 		f[2] = (t.sum - t.logit[h]) / others / 4
 		f[3] = float32(t.above) / n
-		f[4] = flag(t.index == 0)
-		f[5] = flag(t.index == d.sentences-1)
-		f[6] = flag(t.alone)
-		f[7] = flag(t.question)
-		f[8] = flag(t.deictic)
-		f[9] = (clip(t.before[h]) + clip(t.after[h])) / 8
-		f[10] = clip(t.logit[foreign]) / 4
+		f[4] = convertToFloat(t.index == 0)
+		f[5] = convertToFloat(t.index == d.sentences-1)
+		f[6] = convertToFloat(t.alone)
+		f[7] = convertToFloat(t.question)
+		f[8] = convertToFloat(t.deictic)
+		f[9] = (clipLogit(t.before[h]) + clipLogit(t.after[h])) / 8
+		f[10] = clipLogit(t.logit[foreign]) / 4
 	}
 	f := x[heads*perHead:]
-	f[0] = flag(d.sentences == 1)
+	f[0] = convertToFloat(d.sentences == 1)
 	f[1] = logOf(d.sentences)
 	f[2] = logOf(d.size)
 	f[3] = float32(d.cells) / n
 	f[4] = float32(d.fenced) / n
 	f[5] = float32(d.questions) / n
-	f[6] = flag(d.pointers > 0)
+	f[6] = convertToFloat(d.pointers > 0)
 	f[7] = logOf(d.words)
 	f[8] = float32(d.words) / n / 30
-	f[9] = flag(d.fenced > 0)
-	f[10] = flag(d.cells > 0)
+	f[9] = convertToFloat(d.fenced > 0)
+	f[10] = convertToFloat(d.cells > 0)
 	f[11] = logOf(int(d.top[task].words))
 	f[12] = logOf(int(d.top[steer].words))
 }

@@ -23,14 +23,14 @@ trust trusted forever claims describe `
 // dictionary holds the words of frequent and of the classes.
 type dictionary map[string]bool
 
-var english = lexicon()
+var english = buildLexicon()
 
-func lexicon() dictionary {
+func buildLexicon() dictionary {
 	d := dictionary{}
 	for _, w := range strings.Fields(frequent) {
 		d[w] = true
 	}
-	for _, line := range vocabulary() {
+	for _, line := range listVocabulary() {
 		for _, w := range strings.Fields(line.words) {
 			if len(w) > 2 {
 				d[w] = true
@@ -40,12 +40,12 @@ func lexicon() dictionary {
 	return d
 }
 
-// common counts the words among the first of a text that are common, and all of them.
-func common(text string) (hits, words int) {
+// countCommonWords counts the words among the first of a text that are common, and all of them.
+func countCommonWords(text string) (hits, words int) {
 	var word [longestWord]byte
 	n := 0
 	for i := 0; i <= len(text) && words < sampled; i++ {
-		if i < len(text) && letter(text[i]) {
+		if i < len(text) && isLetterByte(text[i]) {
 			if n < longestWord {
 				word[n] = text[i] | 0x20
 			}
@@ -72,13 +72,13 @@ const (
 // longestRun is the number of letters up to which a run is set apart into words.
 const longestRun = 600
 
-// segment sets runs of letters apart into the words of the dictionary, by the fewest
+// segmentText sets runs of letters apart into the words of the dictionary, by the fewest
 // letters that belong to none.
-func segment(text string) string {
+func segmentText(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		j := i
-		for j < len(text) && letter(text[j]) {
+		for j < len(text) && isLetterByte(text[j]) {
 			j++
 		}
 		switch {
@@ -97,14 +97,16 @@ func segment(text string) string {
 
 func setApart(b *strings.Builder, run string) {
 	const loose, known = 12, 4
-	low := lower(run)
+	low := lowerText(run)
 	cost := make([]int, len(low)+1)
 	from := make([]int, len(low)+1)
 	for i := 1; i <= len(low); i++ {
-		cost[i], from[i] = cost[i-1]+loose, -1
+		cost[i] = cost[i-1] + loose
+		from[i] = -1
 		for n := 1; n <= min(longestWord, i); n++ {
 			if c := cost[i-n] + known; c < cost[i] && english[low[i-n:i]] {
-				cost[i], from[i] = c, i-n
+				cost[i] = c
+				from[i] = i - n
 			}
 		}
 	}
@@ -114,7 +116,8 @@ func setApart(b *strings.Builder, run string) {
 			i--
 			continue
 		}
-		cuts[i], cuts[from[i]] = true, true
+		cuts[i] = true
+		cuts[from[i]] = true
 		i = from[i]
 	}
 	for i := range len(low) {
@@ -126,7 +129,7 @@ func setApart(b *strings.Builder, run string) {
 	b.WriteByte(' ')
 }
 
-func lower(s string) string {
+func lowerText(s string) string {
 	out := []byte(s)
 	for i, c := range out {
 		if c >= 'A' && c <= 'Z' {

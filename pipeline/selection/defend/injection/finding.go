@@ -39,31 +39,33 @@ func (c *Classifier) Judge(text string) Finding {
 	var f Finding
 	logit := float32(-limit)
 	take := func(g Finding, l float32) {
-		logit, f.Orders, f.Likely = max(logit, l), f.Orders || g.Orders, f.Likely || g.Likely
+		logit = max(logit, l)
+		f.Orders = f.Orders || g.Orders
+		f.Likely = f.Likely || g.Likely
 	}
-	r := read(text)
+	r := readText(text)
 	sure := func(part string) { // one of many has to be beyond doubt
-		if g, l := c.judge(part); l > 0 && g.Orders {
+		if g, l := c.judgeText(part); l > 0 && g.Orders {
 			take(g, l)
 		}
 	}
 	for _, body := range r.bodies {
-		for _, chunk := range chunks(body) {
-			g, l := c.judge(chunk)
+		for _, chunk := range splitChunks(body) {
+			g, l := c.judgeText(chunk)
 			take(g, l)
 			f.Unread = f.Unread || g.Unread
-			out, plain := views(chunk)
+			out, plain := listViews(chunk)
 			for _, view := range out {
-				take(c.judge(view))
+				take(c.judgeText(view))
 			}
-			for _, part := range append(joined(plain), stacked(plain)...) {
+			for _, part := range append(findSeparatedText(plain), findStackedText(plain)...) {
 				sure(part)
 			}
 		}
 	}
 	for _, part := range r.parts {
 		sure(part)
-		out, _ := views(part)
+		out, _ := listViews(part)
 		for _, view := range out {
 			sure(view)
 		}
@@ -72,48 +74,48 @@ func (c *Classifier) Judge(text string) Finding {
 	return f
 }
 
-// judge reads a text as it stands, and its sentences that look injected by themselves as well: what
+// judgeText reads a text as it stands, and its sentences that look injected by themselves as well: what
 // stands around them hides none.
-func (c *Classifier) judge(text string) (f Finding, logit float32) {
+func (c *Classifier) judgeText(text string) (f Finding, logit float32) {
 	var d document
 	var apart spans
-	c.each(text, func(s *sentence) {
-		d.add(s)
-		apart.add(text, s)
-		f.Orders, f.Likely = f.Orders || s.orders(), f.Likely || s.likely()
+	c.visitSentences(text, func(s *sentence) {
+		d.addSentence(s)
+		apart.extendSpans(text, s)
+		f.Orders, f.Likely = f.Orders || s.isSureAttack(), f.Likely || s.isLikelyAttack()
 		f.Unread = f.Unread || s.unread
 	})
 	if d.sentences == 0 {
 		return f, -limit
 	}
 	var x [inputs]float32
-	d.inputs(&x)
-	logit = c.model.decide(&x)
+	d.fillInputs(&x)
+	logit = c.model.decideInjection(&x)
 	if a := &d.top[attack]; a.logit[attack] < 0 || a.all&machine == 0 {
 		logit -= caution
 	}
-	logit = min(logit, d.evidence()-lead)
+	logit = min(logit, d.computeEvidence()-lead)
 	for _, at := range apart {
 		if logit < 0 && at.End-at.Start < len(text) {
-			_, l := c.judge(text[at.Start:at.End])
+			_, l := c.judgeText(text[at.Start:at.End])
 			logit = max(logit, l)
 		}
 	}
 	return f, logit
 }
 
-// orders reports whether a sentence is an attack by itself that speaks to its reader.
-func (s *sentence) orders() bool {
-	return (s.logit[attack] >= sureAttack || s.logit[steer] >= sureSteer) && s.addresses()
+// isSureAttack reports whether a sentence is an attack by itself that speaks to its reader.
+func (s *sentence) isSureAttack() bool {
+	return (s.logit[attack] >= sureAttack || s.logit[steer] >= sureSteer) && s.hasAddressee()
 }
 
-// likely reports whether a sentence is an attack by itself, more likely than not, that speaks to its reader.
-func (s *sentence) likely() bool {
-	return (s.logit[attack] >= 0 || s.logit[steer] >= likelySteer) && s.addresses()
+// isLikelyAttack reports whether a sentence is an attack by itself, more likely than not, that speaks to its reader.
+func (s *sentence) isLikelyAttack() bool {
+	return (s.logit[attack] >= 0 || s.logit[steer] >= likelySteer) && s.hasAddressee()
 }
 
-// addresses reports whether a sentence speaks to its reader.
-func (s *sentence) addresses() bool {
+// hasAddressee reports whether a sentence speaks to its reader.
+func (s *sentence) hasAddressee() bool {
 	return s.imperative || s.all&(you|machine) != 0 || s.all&override != 0 && s.all&orders != 0
 }
 
@@ -134,10 +136,10 @@ func (c *Classifier) Across(texts []string) []Share {
 	shared := make([]Share, len(texts))
 	texts = slices.Clone(texts)
 	for i := range texts {
-		texts[i] = plaintext.Bare(strings.TrimSpace(said(texts[i])))
+		texts[i] = plaintext.Bare(strings.TrimSpace(readBody(texts[i])))
 	}
 	for i := 0; i+1 < len(texts); i++ {
-		if closed(texts[i]) {
+		if isClosedText(texts[i]) {
 			continue
 		}
 		var joined strings.Builder
@@ -150,22 +152,23 @@ func (c *Classifier) Across(texts []string) []Share {
 			part = part[:min(len(part), longestText)]
 			joined.WriteString(part + " ")
 			ends = append(ends, joined.Len())
-			if k > i && closed(part) {
+			if k > i && isClosedText(part) {
 				break
 			}
 		}
-		c.each(joined.String(), func(s *sentence) {
-			if !s.likely() || s.start >= ends[0] || s.end <= ends[0] {
+		c.visitSentences(joined.String(), func(s *sentence) {
+			if !s.isLikelyAttack() || s.start >= ends[0] || s.end <= ends[0] {
 				return
 			}
 			share := LikelyShare
-			if s.orders() {
+			if s.isSureAttack() {
 				share = SureShare
 			}
 			last := 0 // part of the sentence
 			for from := s.start; last < len(ends) && from < s.end; last++ {
 				part := joined.String()[from:min(s.end, ends[last])]
-				if from = ends[last]; c.alone(s, texts[i+last], part) {
+				from = ends[last]
+				if c.isAttackAlone(s, texts[i+last], part) {
 					return
 				}
 			}
@@ -177,12 +180,12 @@ func (c *Classifier) Across(texts []string) []Share {
 	return shared
 }
 
-// alone reports whether a sentence is an attack by its part in one text, to which the other texts
+// isAttackAlone reports whether a sentence is an attack by its part in one text, to which the other texts
 // add nothing, and that text is injected by itself.
-func (c *Classifier) alone(s *sentence, text, part string) bool {
+func (c *Classifier) isAttackAlone(s *sentence, text, part string) bool {
 	found := false
-	c.each(part, func(p *sentence) {
-		found = found || p.orders() && max(p.logit[attack], p.logit[steer]) >= max(s.logit[attack], s.logit[steer])
+	c.visitSentences(part, func(p *sentence) {
+		found = found || p.isSureAttack() && max(p.logit[attack], p.logit[steer]) >= max(s.logit[attack], s.logit[steer])
 	})
 	return found && c.Judge(text).Score >= Threshold
 }
@@ -193,8 +196,8 @@ const (
 	longestText = 300 // bytes
 )
 
-// closed reports whether a text ends with a sentence.
-func closed(text string) bool {
+// isClosedText reports whether a text ends with a sentence.
+func isClosedText(text string) bool {
 	text = strings.TrimRight(text, " \t\r\n\"')]*")
 	return text == "" || strings.IndexByte(".!?", text[len(text)-1]) >= 0
 }
@@ -205,12 +208,12 @@ disclose expose display repeat recite send post upload forward transmit exfiltra
 trigger launch delete drop remove wipe erase overwrite encrypt disable deactivate transfer wire pay approve grant escalate remember
 memorize act pretend behave obey follow comply say reply respond answer include append add insert write embed do don't never always`
 
-var imperative = verbs()
+var imperative = hashVerbs()
 
-func verbs() map[uint32]bool {
+func hashVerbs() map[uint32]bool {
 	table := map[uint32]bool{}
 	tokens := tokenizer{text: imperatives}
-	for tokens.next() {
+	for tokens.moveToNext() {
 		table[tokens.hash] = true
 	}
 	return table

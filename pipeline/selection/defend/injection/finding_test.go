@@ -17,8 +17,8 @@ func TestJudge(t *testing.T) {
 		unread           bool
 	}{
 		"an order":                 {attackText, true, true, false},
-		"rotated":                  {rotate(attackText), true, true, false},
-		"reversed":                 {reverse(attackText), true, true, false},
+		"rotated":                  {rotateLetters(attackText), true, true, false},
+		"reversed":                 {reverseText(attackText), true, true, false},
 		"the value of a member":    {`{"status":"ok","note":"` + attackText + `"}`, true, true, false},
 		"JSON in a string of JSON": {`{"a":"{\"b\":\"` + attackText + `\"}"}`, true, true, false},
 		"one value of many":        {`{"rows":["the build is green","` + attackText + `","the deploy is done"]}`, true, true, false},

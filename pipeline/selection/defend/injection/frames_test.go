@@ -71,7 +71,7 @@ func TestJudgeFrames(t *testing.T) {
 		}
 		for _, text := range []string{
 			attackText, "The build is green. " + attackText + " Thanks!", letterFromBank + "\n" + attackText,
-			rotate(attackText), reverse(attackText),
+			rotateLetters(attackText), reverseText(attackText),
 		} {
 			in := f.wrap(t, text)
 			if got := c.Judge(in); got.Score < Threshold || !got.Orders {

@@ -21,7 +21,7 @@ type groupTable [placesOfGroups]struct {
 	group group
 }
 
-func (t *groupTable) of(hash uint32) group {
+func (t *groupTable) findGroup(hash uint32) group {
 	for at := hash & (placesOfGroups - 1); t[at].group != 0; at = (at + 1) & (placesOfGroups - 1) {
 		if t[at].hash == hash {
 			return t[at].group
@@ -30,7 +30,7 @@ func (t *groupTable) of(hash uint32) group {
 	return 0
 }
 
-func (t *groupTable) put(hash uint32, g group) {
+func (t *groupTable) storeGroup(hash uint32, g group) {
 	at := hash & (placesOfGroups - 1)
 	for t[at].group != 0 {
 		if t[at].hash == hash {
@@ -38,7 +38,8 @@ func (t *groupTable) put(hash uint32, g group) {
 		}
 		at = (at + 1) & (placesOfGroups - 1)
 	}
-	t[at].hash, t[at].group = hash, g
+	t[at].hash = hash
+	t[at].group = g
 }
 
 // Size in a model file of the number of words, and of a word and its group.
@@ -47,8 +48,8 @@ const (
 	entrySize = 5
 )
 
-// append writes the table: how many words, and each by its hash and group in the order of hashes.
-func (t *groupTable) append(out []byte) []byte {
+// appendGroups writes the table: how many words, and each by its hash and group in the order of hashes.
+func (t *groupTable) appendGroups(out []byte) []byte {
 	var entries []uint64
 	for _, e := range t {
 		if e.group != 0 {
@@ -76,12 +77,13 @@ func decodeGroups(data []byte) (t *groupTable, rest []byte, err error) {
 	t = &groupTable{}
 	last := int64(-1)
 	for range n {
-		hash, g := binary.LittleEndian.Uint32(data), data[entrySize-1]
+		hash := binary.LittleEndian.Uint32(data)
+		g := data[entrySize-1]
 		if g == 0 || int64(hash) <= last {
 			return nil, nil, fmt.Errorf("decode groups: %w: a word is out of order", ErrModel)
 		}
 		last = int64(hash)
-		t.put(hash, g)
+		t.storeGroup(hash, g)
 		data = data[entrySize:]
 	}
 	return t, data, nil

@@ -42,17 +42,18 @@ func tabulateTongues() *tongueTable {
 func (t *tongueTable) add(as tongue, texts ...string) {
 	for _, text := range texts {
 		tokens := tokenizer{text: text}
-		for tokens.next() {
+		for tokens.moveToNext() {
 			at := tokens.hash & 4095
 			for t[at].hash != 0 && t[at].hash != tokens.hash {
 				at = (at + 1) & 4095
 			}
-			t[at].hash, t[at].as = tokens.hash, as
+			t[at].hash = tokens.hash
+			t[at].as = as
 		}
 	}
 }
 
-func (t *tongueTable) of(hash uint32) tongue {
+func (t *tongueTable) findTongue(hash uint32) tongue {
 	for at := hash & 4095; t[at].hash != 0; at = (at + 1) & 4095 {
 		if t[at].hash == hash {
 			return t[at].as
@@ -64,13 +65,13 @@ func (t *tongueTable) of(hash uint32) tongue {
 // speech counts the words of a sentence by the language that they are known by.
 type speech struct{ words, english, foreign, wide int }
 
-func (l *speech) add(t *tokenizer) {
+func (l *speech) countToken(t *tokenizer) {
 	l.words++
-	switch tongues().of(t.hash) {
+	switch tongues().findTongue(t.hash) {
 	case englishWord:
 		l.english++
 	case elsewhereWord:
-		if apart(t) { // en is no word in lang/en/stop.go
+		if isSetApart(t) { // en is no word in lang/en/stop.go
 			l.foreign++
 		}
 	}
@@ -81,8 +82,8 @@ func (l *speech) add(t *tokenizer) {
 
 func wideLetter(r rune) bool { return r >= utf8.RuneSelf && unicode.IsLetter(r) }
 
-// apart reports whether blanks stand around a word, or the punctuation of a sentence.
-func apart(t *tokenizer) bool {
+// isSetApart reports whether blanks stand around a word, or the punctuation of a sentence.
+func isSetApart(t *tokenizer) bool {
 	return (t.start == 0 || t.text[t.start-1] == ' ') && (t.at == len(t.text) || strings.IndexByte(" ,.;:!?", t.text[t.at]) >= 0)
 }
 
@@ -94,12 +95,12 @@ const (
 	plainWords   = 10 // without one that is known
 )
 
-// unread reports whether a sentence is in a language that the model was not trained on:
+// isUnknownLanguage reports whether a sentence is in a language that the model was not trained on:
 // in another script, in frequent words of another language, or in words of which none is
 // known.
-func (l *speech) unread(text string) bool {
+func (l *speech) isUnknownLanguage(text string) bool {
 	if l.wide > 0 {
-		latin, other := scripts(text)
+		latin, other := countLetters(text)
 		if other >= leastLetters && 2*other >= latin {
 			return true
 		}
@@ -114,15 +115,15 @@ func (l *speech) unread(text string) bool {
 	case l.wide >= 2 && 4*l.wide >= l.words && 10*l.english < l.words:
 		return true
 	}
-	return l.words >= plainWords && l.english == 0 && prose(text)
+	return l.words >= plainWords && l.english == 0 && isProseText(text)
 }
 
-// scripts counts the letters of a text, Latin and other.
-func scripts(text string) (latin, other int) {
+// countLetters counts the letters of a text, Latin and other.
+func countLetters(text string) (latin, other int) {
 	for _, r := range text {
 		switch {
 		case r < utf8.RuneSelf:
-			if letter(byte(r)) {
+			if isLetterByte(byte(r)) {
 				latin++
 			}
 		case unicode.Is(unicode.Latin, r):
@@ -134,9 +135,10 @@ func scripts(text string) (latin, other int) {
 	return latin, other
 }
 
-// prose reports whether a text is words in small letters, as sentences are.
-func prose(text string) bool {
-	small, blanks := 0, 0
+// isProseText reports whether a text is words in small letters, as sentences are.
+func isProseText(text string) bool {
+	small := 0
+	blanks := 0
 	before := ' '
 	for i, r := range text {
 		switch {

@@ -42,19 +42,19 @@ const (
 	mostAdded = 16
 )
 
-func pack(w [heads]int8) (l lanes) {
+func packWeights(w [heads]int8) (l lanes) {
 	for h, v := range w {
 		l |= lanes(int(v)+laneZero) << (h * laneBits)
 	}
 	return l
 }
 
-// at returns a lane.
-func (l lanes) at(h int) int32 { return int32(l>>(h*laneBits)) & (1<<laneBits - 1) }
+// readLane returns a lane.
+func (l lanes) readLane(h int) int32 { return int32(l>>(h*laneBits)) & (1<<laneBits - 1) }
 
-func (l lanes) weights() (w [heads]int8) {
+func (l lanes) unpackWeights() (w [heads]int8) {
 	for h := range w {
-		w[h] = int8(l.at(h) - laneZero)
+		w[h] = int8(l.readLane(h) - laneZero)
 	}
 	return w
 }
@@ -72,9 +72,9 @@ func Decode(data []byte) (*Model, error) {
 	if len(data) < len(magic)+4*floats || string(data[:len(magic)]) != magic {
 		return nil, fmt.Errorf("decode model: %w", ErrModel)
 	}
-	m := &Model{weights: slices.Repeat([]lanes{pack([heads]int8{})}, buckets)}
+	m := &Model{weights: slices.Repeat([]lanes{packWeights([heads]int8{})}, buckets)}
 	data = data[len(magic):]
-	for _, p := range m.numbers() {
+	for _, p := range m.listNumbers() {
 		*p = math.Float32frombits(binary.LittleEndian.Uint32(data))
 		if f := float64(*p); math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil, fmt.Errorf("decode model: %w: a number is not finite", ErrModel)
@@ -97,7 +97,7 @@ func Decode(data []byte) (*Model, error) {
 			for h := range heads {
 				w[h] = int8(data[1+h])
 			}
-			m.weights[at] = pack(w)
+			m.weights[at] = packWeights(w)
 			at++
 			data = data[1+heads:]
 		default:
@@ -113,10 +113,10 @@ func Decode(data []byte) (*Model, error) {
 // Encode writes a model file.
 func (m *Model) Encode() []byte {
 	out := []byte(magic)
-	for _, p := range m.numbers() {
+	for _, p := range m.listNumbers() {
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(*p))
 	}
-	out = m.groups.append(out)
+	out = m.groups.appendGroups(out)
 	run := 0
 	flush := func() {
 		if run > 0 {
@@ -125,9 +125,10 @@ func (m *Model) Encode() []byte {
 		}
 	}
 	for _, l := range m.weights {
-		w := l.weights()
+		w := l.unpackWeights()
 		if w == [heads]int8{} {
-			if run++; run == 255 {
+			run++
+			if run == 255 {
 				flush()
 			}
 			continue
@@ -142,8 +143,8 @@ func (m *Model) Encode() []byte {
 	return out
 }
 
-// numbers returns the floats in the order of the file.
-func (m *Model) numbers() []*float32 {
+// listNumbers returns the floats in the order of the file.
+func (m *Model) listNumbers() []*float32 {
 	out := make([]*float32, 0, floats)
 	for h := range heads {
 		out = append(out, &m.scale[h], &m.bias[h])
@@ -157,8 +158,8 @@ func (m *Model) numbers() []*float32 {
 	return append(out, &m.offset)
 }
 
-// decide is the second stage: the logit of an injection.
-func (m *Model) decide(x *[inputs]float32) float32 {
+// decideInjection is the second stage: the logit of an injection.
+func (m *Model) decideInjection(x *[inputs]float32) float32 {
 	out := m.offset
 	for i := range m.first {
 		sum := m.shift[i]

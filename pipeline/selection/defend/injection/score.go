@@ -31,7 +31,7 @@ func (c *Classifier) Score(text string) float64 { return c.Judge(text).Score }
 
 // Logit is the logit of the score of a text as it stands, with nothing decoded.
 func (c *Classifier) Logit(text string) float32 {
-	_, logit := c.judge(text)
+	_, logit := c.judgeText(text)
 	return logit
 }
 
@@ -42,14 +42,14 @@ type Span struct{ Start, End int }
 // score of the whole. A text that is encoded as a whole has none.
 func (c *Classifier) Spans(text string) []Span {
 	var out spans
-	c.each(text, func(s *sentence) { out.add(text, s) })
+	c.visitSentences(text, func(s *sentence) { out.extendSpans(text, s) })
 	return out
 }
 
 // spans are those of sentences that look injected; neighbours are one.
 type spans []Span
 
-func (o *spans) add(text string, s *sentence) {
+func (o *spans) extendSpans(text string, s *sentence) {
 	if s.logit[attack] < 0 && s.logit[steer] < 0 && s.logit[harm] < 0 && s.logit[task] < sureTask {
 		return
 	}
@@ -60,14 +60,14 @@ func (o *spans) add(text string, s *sentence) {
 	*o = append(*o, Span{s.start, s.end})
 }
 
-// each scores the sentences of a text.
-func (c *Classifier) each(text string, f func(*sentence)) {
+// visitSentences scores the sentences of a text.
+func (c *Classifier) visitSentences(text string, f func(*sentence)) {
 	split := splitter{text: text}
 	sum := sums{model: c.model}
 	var s sentence
 	fenced := false
 	for {
-		start, end, ok := split.next()
+		start, end, ok := split.findNextSentence()
 		if !ok {
 			return
 		}
@@ -79,9 +79,9 @@ func (c *Classifier) each(text string, f func(*sentence)) {
 			}
 		}
 		s = sentence{start: start, end: start + len(piece), fenced: fenced}
-		s.cell = start > 0 && separates(text[start-1]) || start > 1 && separates(text[start-2]) || end < len(text) && separates(text[end])
+		s.cell = start > 0 && isCellSeparator(text[start-1]) || start > 1 && isCellSeparator(text[start-2]) || end < len(text) && isCellSeparator(text[end])
 		s.alone = (start == 0 || text[start-1] == '\n') && (end == len(text) || text[end] == '\n')
-		sum.read(piece, &s)
+		sum.scoreSentence(piece, &s)
 		f(&s)
 	}
 }

@@ -43,24 +43,26 @@ type splitter struct {
 	at   int
 }
 
-// next returns the bounds of the next sentence, without the marks of a comment or list before it.
-func (s *splitter) next() (start, end int, ok bool) {
-	for s.at < len(s.text) && (s.text[s.at] <= ' ' || separates(s.text[s.at])) {
+// findNextSentence returns the bounds of the next sentence, without the marks of a comment or list before it.
+func (s *splitter) findNextSentence() (start, end int, ok bool) {
+	for s.at < len(s.text) && (s.text[s.at] <= ' ' || isCellSeparator(s.text[s.at])) {
 		s.at++
 	}
 	if s.at >= len(s.text) {
 		return 0, 0, false
 	}
 	start = s.at
-	mark, cell := markOf(s.text, start), start > 0 && separates(s.text[start-1])
+	mark := markOf(s.text, start)
+	cell := start > 0 && isCellSeparator(s.text[start-1])
 	if start == 0 || s.text[start-1] <= ' ' {
-		start = min(unmarked(s.text, start), len(s.text)-1)
+		start = min(skipMarks(s.text, start), len(s.text)-1)
 	}
-	gaps, quoted := 0, false // within a quotation of code
+	gaps := 0
+	quoted := false // within a quotation of code
 	for i := start; i < len(s.text); i++ {
 		switch b := s.text[i]; b {
 		case '\n':
-			if next := unmarked(s.text, i); gaps >= leastGaps && !cell && goesOn(s.text, i, next, mark) {
+			if next := skipMarks(s.text, i); gaps >= leastGaps && !cell && goesOn(s.text, i, next, mark) {
 				gaps++
 				i = next - 1
 				continue
@@ -81,12 +83,13 @@ func (s *splitter) next() (start, end int, ok bool) {
 				return start, i, true
 			}
 		case ' ':
-			if gaps++; gaps >= longestWords {
+			gaps++
+			if gaps >= longestWords {
 				s.at = i
 				return start, i, true
 			}
 		case '.', '?', '!':
-			if i-start > 2 && i+1 < len(s.text) && ends(s.text, i) {
+			if i-start > 2 && i+1 < len(s.text) && isSentenceEnd(s.text, i) {
 				s.at = i + 1
 				return start, i + 1, true
 			}
@@ -99,8 +102,8 @@ func (s *splitter) next() (start, end int, ok bool) {
 // leastGaps is the number of blanks of a line from which it may go on in the next.
 const leastGaps = 3
 
-// separates reports whether a byte stands between the cells of a table.
-func separates(b byte) bool { return b == '|' || b == ',' || b == ';' }
+// isCellSeparator reports whether a byte stands between the cells of a table.
+func isCellSeparator(b byte) bool { return b == '|' || b == ',' || b == ';' }
 
 // goesOn reports whether the line that ends at i goes on at next: in small letters, behind the same mark.
 func goesOn(text string, i, next int, mark byte) bool {
@@ -110,7 +113,7 @@ func goesOn(text string, i, next int, mark byte) bool {
 	for i > 0 && (text[i-1] == ' ' || text[i-1] == '\r') {
 		i--
 	}
-	if i == 0 || text[i-1] != ',' && !letter(text[i-1]) {
+	if i == 0 || text[i-1] != ',' && !isLetterByte(text[i-1]) {
 		return false
 	}
 	for i < next && text[i] <= ' ' {
@@ -132,9 +135,9 @@ func markOf(text string, i int) byte {
 	return 0
 }
 
-// unmarked returns the place of the first word at or behind i, when only blanks and marks of a comment,
+// skipMarks returns the place of the first word at or behind i, when only blanks and marks of a comment,
 // a list or a quotation stand before it in its line; else that of the first of them that is no blank.
-func unmarked(text string, i int) int {
+func skipMarks(text string, i int) int {
 	for i < len(text) && text[i] <= ' ' {
 		i++
 	}
@@ -145,15 +148,15 @@ func unmarked(text string, i int) int {
 	for at < len(text) && at-i < 8 && strings.IndexByte("/#*;>-%\"' ", text[at]) >= 0 {
 		at++
 	}
-	if at < len(text) && (letter(text[at]) || digit(text[at])) {
+	if at < len(text) && (isLetterByte(text[at]) || isDigitByte(text[at])) {
 		return at
 	}
 	return i
 }
 
-// ends reports whether the mark at i ends a sentence: white space behind it, or a
+// isSentenceEnd reports whether the mark at i ends a sentence: white space behind it, or a
 // capital where the space was lost, and no initial or abbreviation before it.
-func ends(text string, i int) bool {
+func isSentenceEnd(text string, i int) bool {
 	after := text[i+1]
 	if after == '"' || after == '\'' || after == ')' || after == ']' {
 		return false
@@ -161,13 +164,13 @@ func ends(text string, i int) bool {
 	if after > ' ' && !(after >= 'A' && after <= 'Z' && text[i-1] >= 'a' && text[i-1] <= 'z') {
 		return false
 	}
-	return text[i] != '.' || !short(text, i)
+	return text[i] != '.' || !isShortForm(text, i)
 }
 
-// short reports whether an initial or the short form of a title ends at i.
-func short(text string, i int) bool {
+// isShortForm reports whether an initial or the short form of a title ends at i.
+func isShortForm(text string, i int) bool {
 	from := i
-	for from > 0 && i-from < longestShort && letter(text[from-1]) {
+	for from > 0 && i-from < longestShort && isLetterByte(text[from-1]) {
 		from--
 	}
 	return from < i && text[from] >= 'A' && text[from] <= 'Z' && (from == 0 || text[from-1] <= ' ')
@@ -193,28 +196,28 @@ const (
 	ofWord    = 8
 )
 
-// put takes a feature for which there is room.
-func (s *sums) put(hash uint32) {
+// putFeature takes a feature for which there is room.
+func (s *sums) putFeature(hash uint32) {
 	hash ^= hash >> 16
 	hash *= 0x7FEB352D
 	s.found[s.n] = uint16(hash ^ hash>>15)
 	s.n++
 }
 
-func (s *sums) add(hash uint32) {
-	s.put(hash)
-	s.room()
+func (s *sums) addFeature(hash uint32) {
+	s.putFeature(hash)
+	s.makeRoom()
 }
 
-// room makes room for the features of a word.
-func (s *sums) room() {
+// makeRoom makes room for the features of a word.
+func (s *sums) makeRoom() {
 	if s.n >= mostFound {
-		s.flush()
+		s.flushFeatures()
 	}
 }
 
-// flush takes what was found into the sum.
-func (s *sums) flush() {
+// flushFeatures takes what was found into the sum.
+func (s *sums) flushFeatures() {
 	found := s.found[:s.n]
 	s.count += int32(s.n)
 	s.n = 0
@@ -232,7 +235,7 @@ func (s *sums) flush() {
 			all += weights[bucket]
 		}
 		for h := range s.sum {
-			s.sum[h] += all.at(h) - int32(n)*laneZero
+			s.sum[h] += all.readLane(h) - int32(n)*laneZero
 		}
 		found = found[n:]
 	}
@@ -252,49 +255,50 @@ const (
 	saltLead  = 0xC6A4A793
 )
 
-// read scores one sentence. Features: words and pairs of neighbours; groups of words, pairs of them
+// scoreSentence scores one sentence. Features: words and pairs of neighbours; groups of words, pairs of them
 // and pairs over one word; the first words of clauses; the classes in it, pairs of them, and their
 // order when near.
-func (s *sums) read(text string, out *sentence) {
+func (s *sums) scoreSentence(text string, out *sentence) {
 	tokens := tokenizer{text: text}
 	var one, groups uint32 // the hash of the last token, and the groups of the last ones from the second byte on
 	var near [4]class
 	var all class
 	var spoken speech
-	n, opened := 0, false
-	for tokens.next() {
+	n := 0
+	opened := false
+	for tokens.moveToNext() {
 		h := tokens.hash
 		c := tokens.class
 		if tokens.kind == wordToken {
-			c |= known.of(h)
+			c |= known.findClass(h)
 			out.words++
 			if tokens.class == 0 { // no number, no address
-				spoken.add(&tokens)
+				spoken.countToken(&tokens)
 			}
 		}
 		g := uint32(0)
 		if tokens.kind == wordToken {
-			g = uint32(s.model.groups.of(h))
+			g = uint32(s.model.groups.findGroup(h))
 		}
-		s.room()
-		s.put(h * saltWord)
-		s.put((g + 1) * saltGroup)
+		s.makeRoom()
+		s.putFeature(h * saltWord)
+		s.putFeature((g + 1) * saltGroup)
 		if n > 0 {
-			s.put(h*saltPair ^ one)
-			s.put(((g+1)<<8 + groups>>8&0xFF) * saltNext)
+			s.putFeature(h*saltPair ^ one)
+			s.putFeature(((g+1)<<8 + groups>>8&0xFF) * saltNext)
 		}
 		if n > 1 {
-			s.put(((g+1)<<8 + groups>>16&0xFF) * saltOver)
+			s.putFeature(((g+1)<<8 + groups>>16&0xFF) * saltOver)
 		}
 		groups = (groups | g) << 8
 		if n < 3 || opened {
-			s.put(h*saltFirst ^ uint32(min(n, 3)))
-			s.put((g<<2 + uint32(min(n, 3)) + 1) * saltLead)
+			s.putFeature(h*saltFirst ^ uint32(min(n, 3)))
+			s.putFeature((g<<2 + uint32(min(n, 3)) + 1) * saltLead)
 			out.imperative = out.imperative || imperative[h]
 		}
-		opened = tokens.kind == markToken && opens(text[tokens.start])
+		opened = tokens.kind == markToken && canOpenClause(text[tokens.start])
 		if c != 0 {
-			s.order(c, &near)
+			s.addClassPairs(c, &near)
 			all |= c
 		}
 		if tokens.text[tokens.start] == '?' {
@@ -304,29 +308,30 @@ func (s *sums) read(text string, out *sentence) {
 		one = h
 		n++
 	}
-	s.classes(all)
+	s.addSentenceClasses(all)
 	if len(text) > 0 {
-		s.add(saltStart * uint32(shape(text)))
+		s.addFeature(saltStart * uint32(classifyFirstByte(text)))
 	}
-	s.flush()
+	s.flushFeatures()
 	for h := range s.sum {
 		out.logit[h] = s.model.bias[h] + s.model.scale[h]*float32(s.sum[h])/float32(math.Sqrt(float64(s.count)))
 	}
-	out.deictic, out.all, out.unread = all&pointer != 0, all, spoken.unread(text)
-	s.sum, s.count = [heads]int32{}, 0
+	out.deictic, out.all, out.unread = all&pointer != 0, all, spoken.isUnknownLanguage(text)
+	s.sum = [heads]int32{}
+	s.count = 0
 }
 
-// opens reports whether a clause may begin behind a mark.
-func opens(mark byte) bool { return mark == ',' || mark == ':' || mark == ';' }
+// canOpenClause reports whether a clause may begin behind a mark.
+func canOpenClause(mark byte) bool { return mark == ',' || mark == ':' || mark == ';' }
 
-// shape is the kind of the first byte.
-func shape(text string) int {
+// classifyFirstByte is the kind of the first byte.
+func classifyFirstByte(text string) int {
 	switch b := text[0]; {
 	case b >= 'A' && b <= 'Z':
 		return 1
 	case b >= 'a' && b <= 'z':
 		return 2
-	case digit(b):
+	case isDigitByte(b):
 		return 3
 	case b == '<' || b == '[' || b == '{':
 		return 4
@@ -336,24 +341,24 @@ func shape(text string) int {
 	return 6
 }
 
-// order adds the class pairs of the last four words, in order.
-func (s *sums) order(c class, near *[4]class) {
+// addClassPairs adds the class pairs of the last four words, in order.
+func (s *sums) addClassPairs(c class, near *[4]class) {
 	for _, before := range near {
 		for x := before; x != 0; x &= x - 1 {
 			for y := c; y != 0; y &= y - 1 {
-				s.add(saltNear * uint32(1+bits.TrailingZeros32(uint32(x))*32+bits.TrailingZeros32(uint32(y))))
+				s.addFeature(saltNear * uint32(1+bits.TrailingZeros32(uint32(x))*32+bits.TrailingZeros32(uint32(y))))
 			}
 		}
 	}
 }
 
-// classes adds the classes of the sentence and their pairs.
-func (s *sums) classes(all class) {
+// addSentenceClasses adds the classes of the sentence and their pairs.
+func (s *sums) addSentenceClasses(all class) {
 	for x := all; x != 0; x &= x - 1 {
 		i := bits.TrailingZeros32(uint32(x))
-		s.add(saltClass * uint32(1+i))
+		s.addFeature(saltClass * uint32(1+i))
 		for y := x & (x - 1); y != 0; y &= y - 1 {
-			s.add(saltClass * uint32(64+i*32+bits.TrailingZeros32(uint32(y))))
+			s.addFeature(saltClass * uint32(64+i*32+bits.TrailingZeros32(uint32(y))))
 		}
 	}
 }

@@ -24,15 +24,15 @@ const (
 	hashAddress = 0x85EBCA6B
 )
 
-func letter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' || b >= 0x80 }
+func isLetterByte(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' || b >= 0x80 }
 
-func digit(b byte) bool { return b >= '0' && b <= '9' }
+func isDigitByte(b byte) bool { return b >= '0' && b <= '9' }
 
-// next moves to the next token.
-func (t *tokenizer) next() bool {
+// moveToNext moves to the next token.
+func (t *tokenizer) moveToNext() bool {
 	for t.at < len(t.text) && t.text[t.at] <= ' ' {
 		if t.text[t.at] == '\n' { // the marks of a comment are no words of the sentence
-			t.at = unmarked(t.text, t.at)
+			t.at = skipMarks(t.text, t.at)
 			break
 		}
 		t.at++
@@ -40,31 +40,36 @@ func (t *tokenizer) next() bool {
 	if t.at >= len(t.text) {
 		return false
 	}
-	t.start, t.class = t.at, 0
+	t.start = t.at
+	t.class = 0
 	b := t.text[t.at]
 	switch {
-	case digit(b):
-		for t.at < len(t.text) && (digit(t.text[t.at]) || (t.text[t.at] == ',' || t.text[t.at] == '.') && t.at+1 < len(t.text) && digit(t.text[t.at+1])) {
+	case isDigitByte(b):
+		for t.at < len(t.text) && (isDigitByte(t.text[t.at]) || (t.text[t.at] == ',' || t.text[t.at] == '.') && t.at+1 < len(t.text) && isDigitByte(t.text[t.at+1])) {
 			t.at++
 		}
-		t.hash, t.kind, t.class = hashNumber, wordToken, number
-	case letter(b):
-		t.word()
+		t.hash = hashNumber
+		t.kind = wordToken
+		t.class = number
+	case isLetterByte(b):
+		t.readWord()
 	default:
 		t.at++
-		t.hash, t.kind = (uint32(b)+1)*0x27D4EB2F, markToken
+		t.hash = (uint32(b) + 1) * 0x27D4EB2F
+		t.kind = markToken
 	}
 	return true
 }
 
-func (t *tokenizer) word() {
-	h, all := uint32(0x811C9DC5), byte(0)
+func (t *tokenizer) readWord() {
+	h := uint32(0x811C9DC5)
+	all := byte(0)
 	for t.at < len(t.text) {
 		b := t.text[t.at]
 		if b >= 'A' && b <= 'Z' {
 			b |= 0x20
 		}
-		if !letter(b) && !digit(b) && (b != '\'' && b != '-' || t.at+1 >= len(t.text) || !letter(t.text[t.at+1])) {
+		if !isLetterByte(b) && !isDigitByte(b) && (b != '\'' && b != '-' || t.at+1 >= len(t.text) || !isLetterByte(t.text[t.at+1])) {
 			break
 		}
 		h = (h ^ uint32(b)) * 0x01000193
@@ -72,11 +77,14 @@ func (t *tokenizer) word() {
 		t.at++
 	}
 	h ^= h >> 15
-	t.hash, t.kind, t.wide = h, wordToken, all >= 0x80
-	if t.at-t.start <= 5 && t.at+2 < len(t.text) && t.text[t.at] == ':' && t.text[t.at+1] == '/' || t.at+1 < len(t.text) && t.text[t.at] == '@' && letter(t.text[t.at+1]) {
+	t.hash = h
+	t.kind = wordToken
+	t.wide = all >= 0x80
+	if t.at-t.start <= 5 && t.at+2 < len(t.text) && t.text[t.at] == ':' && t.text[t.at+1] == '/' || t.at+1 < len(t.text) && t.text[t.at] == '@' && isLetterByte(t.text[t.at+1]) {
 		for t.at < len(t.text) && t.text[t.at] > ' ' && t.text[t.at] != ')' && t.text[t.at] != '"' && t.text[t.at] != '>' {
 			t.at++
 		}
-		t.hash, t.class = hashAddress, destination
+		t.hash = hashAddress
+		t.class = destination
 	}
 }

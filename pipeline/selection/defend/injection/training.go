@@ -20,8 +20,8 @@ func NewGroups(words map[string]uint8) *Groups {
 	t := &groupTable{}
 	for _, word := range slices.Sorted(maps.Keys(words)) {
 		tokens := tokenizer{text: word}
-		if tokens.next() && words[word] != 0 {
-			t.put(tokens.hash, words[word])
+		if tokens.moveToNext() && words[word] != 0 {
+			t.storeGroup(tokens.hash, words[word])
 		}
 	}
 	return &Groups{t}
@@ -30,9 +30,9 @@ func NewGroups(words map[string]uint8) *Groups {
 // Words calls f with every word of a text, in small letters; for training.
 func Words(text string, f func(string)) {
 	tokens := tokenizer{text: text}
-	for tokens.next() {
+	for tokens.moveToNext() {
 		if tokens.kind == wordToken && tokens.class == 0 {
-			f(lower(text[tokens.start:tokens.at]))
+			f(lowerText(text[tokens.start:tokens.at]))
 		}
 	}
 }
@@ -40,14 +40,14 @@ func Words(text string, f func(string)) {
 // Features appends the buckets of the features of a sentence to list; for training.
 func (g *Groups) Features(list []uint32, text string) []uint32 {
 	s := sums{model: &Model{groups: g.table}, keep: func(b uint32) { list = append(list, b) }}
-	s.read(text, &sentence{})
+	s.scoreSentence(text, &sentence{})
 	return list
 }
 
 // Sentences calls f with every sentence of a text; for training.
 func Sentences(text string, f func(string)) {
 	split := splitter{text: text}
-	for start, end, ok := split.next(); ok; start, end, ok = split.next() {
+	for start, end, ok := split.findNextSentence(); ok; start, end, ok = split.findNextSentence() {
 		f(text[start:end])
 	}
 }
@@ -66,34 +66,38 @@ func (g *Groups) NewModel(weights [][heads]float32, bias [heads]float32) *Model 
 		m.scale[h] = most / 127
 		for i := range weights {
 			v := weights[i][h] / m.scale[h]
-			rounded[i][h] = int8(v + .5 - flag(v < 0))
+			rounded[i][h] = int8(v + .5 - convertToFloat(v < 0))
 		}
 	}
 	for i := range rounded {
-		m.weights[i] = pack(rounded[i])
+		m.weights[i] = packWeights(rounded[i])
 	}
 	return m
 }
 
 // Sentence returns the logits of a sentence by head; for training.
 func (m *Model) Sentence(text string) (logit [heads]float32) {
-	sum, s := sums{model: m}, sentence{}
-	sum.read(text, &s)
+	sum := sums{model: m}
+	s := sentence{}
+	sum.scoreSentence(text, &s)
 	return s.logit
 }
 
 // Document returns what the second stage knows of a text; for training.
 func (m *Model) Document(text string) [Inputs]float32 {
 	var d document
-	With(m).each(text, func(s *sentence) { d.add(s) })
+	With(m).visitSentences(text, func(s *sentence) { d.addSentence(s) })
 	var x [inputs]float32
 	if d.sentences > 0 {
-		d.inputs(&x)
+		d.fillInputs(&x)
 	}
 	return x
 }
 
 // SetNetwork sets the second stage: a layer of rectified units and their weights.
 func (m *Model) SetNetwork(first [Hidden][Inputs]float32, shift, second [Hidden]float32, offset float32) {
-	m.first, m.shift, m.second, m.offset = first, shift, second, offset
+	m.first = first
+	m.shift = shift
+	m.second = second
+	m.offset = offset
 }

@@ -22,28 +22,28 @@ type reading struct {
 	parts  []string // each by itself, and only where it is beyond doubt
 }
 
-// read returns the reading of a text. The body of JSON, or of lines of JSON, is what its strings
+// readText returns the reading of a text. The body of JSON, or of lines of JSON, is what its strings
 // say: names, marks and single words are no prose, and are parts. A log is read as it stands and
 // by the values in it. Other text is one body.
-func read(text string) reading {
+func readText(text string) reading {
 	var v collected
-	if v.document(text) {
-		return reading{[]string{v.body()}, v.parts()}
+	if v.collectDocument(text) {
+		return reading{[]string{v.joinProse()}, v.listParts()}
 	}
 	for line := range strings.Lines(text) {
-		v.line(strings.TrimSpace(line))
+		v.collectLine(strings.TrimSpace(line))
 	}
 	if len(v.prose)+len(v.names) == 0 {
 		return reading{bodies: []string{text}}
 	}
-	return reading{[]string{text, v.body()}, v.parts()}
+	return reading{[]string{text, v.joinProse()}, v.listParts()}
 }
 
-// said returns the body of JSON, and other text as it is.
-func said(text string) string {
+// readBody returns the body of JSON, and other text as it is.
+func readBody(text string) string {
 	var v collected
-	if v.document(text) {
-		return v.body()
+	if v.collectDocument(text) {
+		return v.joinProse()
 	}
 	return text
 }
@@ -54,11 +54,11 @@ type collected struct {
 	names []string // names of members, and values of one word
 }
 
-func (v *collected) body() string { return strings.Join(v.prose, "\n") }
+func (v *collected) joinProse() string { return strings.Join(v.prose, "\n") }
 
-// parts returns what a reader may take for a text of its own, and all of them as one sentence.
+// listParts returns what a reader may take for a text of its own, and all of them as one sentence.
 // The one text of a body is not read twice.
-func (v *collected) parts() []string {
+func (v *collected) listParts() []string {
 	var out []string
 	add := func(part string) {
 		if len(part) >= shortestPart {
@@ -84,14 +84,14 @@ func (v *collected) parts() []string {
 // spaced sets the words of a name apart.
 var spaced = strings.NewReplacer("_", " ", "-", " ", ".", " ")
 
-func (v *collected) add(text string) {
+func (v *collected) addString(text string) {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
 	case len(text) > longestName || strings.ContainsFunc(text, unlikeName):
 		v.prose = append(v.prose, text)
 	default:
-		if plain := runs(text); plain != "" {
+		if plain := decodeRuns(text); plain != "" {
 			v.prose = append(v.prose, plain)
 		}
 		v.names = append(v.names, spaced.Replace(text))
@@ -101,14 +101,16 @@ func (v *collected) add(text string) {
 // unlikeName reports whether a character stands in no name of a program.
 func unlikeName(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf }
 
-// document collects the strings of JSON, or of lines of JSON, and reports whether text is that.
-func (v *collected) document(text string) bool {
-	if text = strings.TrimSpace(text); v.json(text, 0) {
+// collectDocument collects the strings of JSON, or of lines of JSON, and reports whether text is that.
+func (v *collected) collectDocument(text string) bool {
+	text = strings.TrimSpace(text)
+	if v.collectJSON(text, 0) {
 		return true
 	}
 	var lines collected
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !lines.json(line, 0) {
+		line = strings.TrimSpace(line)
+		if line != "" && !lines.collectJSON(line, 0) {
 			return false
 		}
 	}
@@ -116,8 +118,8 @@ func (v *collected) document(text string) bool {
 	return text != ""
 }
 
-// json collects the strings of a JSON document, and reports whether text is one.
-func (v *collected) json(text string, depth int) bool {
+// collectJSON collects the strings of a JSON document, and reports whether text is one.
+func (v *collected) collectJSON(text string, depth int) bool {
 	if text == "" || text[0] != '{' && text[0] != '[' || depth > deepest || !json.Valid([]byte(text)) {
 		return false
 	}
@@ -129,8 +131,8 @@ func (v *collected) json(text string, depth int) bool {
 			}
 		}
 		var value string
-		if json.Unmarshal([]byte(text[at:end+1]), &value) == nil && !v.json(strings.TrimSpace(value), depth+1) {
-			v.add(value)
+		if json.Unmarshal([]byte(text[at:end+1]), &value) == nil && !v.collectJSON(strings.TrimSpace(value), depth+1) {
+			v.addString(value)
 		}
 		text = text[end+1:]
 	}
@@ -144,12 +146,12 @@ var logHead = regexp.MustCompile(`^[\[(]?(?:\d{4}[-/]\d\d[-/]\d\d[T ]|[A-Z][a-z]
 // logPair is a named value of a log line in quotes.
 var logPair = regexp.MustCompile(`\b[\w.]+=("(?:[^"\\]|\\.)*")`)
 
-func (v *collected) line(line string) {
-	if line == "" || v.json(line, 0) {
+func (v *collected) collectLine(line string) {
+	if line == "" || v.collectJSON(line, 0) {
 		return
 	}
 	head := ""
-	if digit(line[0]) || line[0] == '[' || line[0] == '(' || len(line) > 3 && line[3] == ' ' {
+	if isDigitByte(line[0]) || line[0] == '[' || line[0] == '(' || len(line) > 3 && line[3] == ' ' {
 		head = logHead.FindString(line)
 	}
 	var pairs [][]string
@@ -161,11 +163,11 @@ func (v *collected) line(line string) {
 	}
 	for _, pair := range pairs {
 		var value string
-		if json.Unmarshal([]byte(pair[1]), &value) == nil && !v.json(strings.TrimSpace(value), 1) {
-			v.add(value)
+		if json.Unmarshal([]byte(pair[1]), &value) == nil && !v.collectJSON(strings.TrimSpace(value), 1) {
+			v.addString(value)
 		}
 	}
-	if rest := line[len(head):]; head != "" && !v.json(rest, 0) {
-		v.add(rest)
+	if rest := line[len(head):]; head != "" && !v.collectJSON(rest, 0) {
+		v.addString(rest)
 	}
 }

@@ -23,17 +23,20 @@ type traits struct {
 
 func traitsOf(text string) traits {
 	var t traits
-	run, letters, digits, length := 0, 0, 0, 0
+	run := 0
+	letters := 0
+	digits := 0
+	length := 0
 	for i := 0; i <= len(text); i++ {
 		b := byte(' ')
 		if i < len(text) {
 			b = text[i]
 		}
 		switch {
-		case letter(b):
+		case isLetterByte(b):
 			t.wide += int(b >> 7)
 			letters++
-		case digit(b):
+		case isDigitByte(b):
 			digits++
 		default:
 			if b == '%' && i+2 < len(text) {
@@ -48,7 +51,8 @@ func traitsOf(text string) traits {
 					t.singles++
 				}
 			}
-			letters, digits = 0, 0
+			letters = 0
+			digits = 0
 			if b != '+' && b != '/' {
 				run = 0
 				length = 0
@@ -56,22 +60,24 @@ func traitsOf(text string) traits {
 			continue
 		}
 		length++
-		if run = length; run > t.run {
+		run = length
+		if run > t.run {
 			t.run = run
 		}
 	}
 	return t
 }
 
-// views returns what a text says once its encoding is undone: addresses' and HTML's
+// listViews returns what a text says once its encoding is undone: addresses' and HTML's
 // escapes, base64 and hexadecimal runs, accents and look-alike letters, invisible
 // characters, letters set apart, digits for letters, rotated and reversed alphabets,
 // words run together. Only what a text has traits of is tried, so that plain text
 // costs one pass over its bytes.
 // It returns the text as it is read, too.
-func views(text string) (out []string, plain string) {
-	if plain = undone(text); plain != text {
-		out, _ = views(plain)
+func listViews(text string) (out []string, plain string) {
+	plain = undoEscapes(text)
+	if plain != text {
+		out, _ = listViews(plain)
 		out = append(out, plain)
 	}
 	t := traitsOf(text)
@@ -82,7 +88,7 @@ func views(text string) (out []string, plain string) {
 	}
 	base := text
 	if t.wide > 0 {
-		if folded := fold(text); folded != text && 4*t.wide > t.words {
+		if folded := foldLetters(text); folded != text && 4*t.wide > t.words {
 			add(folded)
 			base = folded
 		}
@@ -93,26 +99,26 @@ func views(text string) (out []string, plain string) {
 		}
 	}
 	if t.run >= 24 {
-		add(runs(base))
+		add(decodeRuns(base))
 	}
 	switch {
 	case t.words > 4 && 2*t.singles > t.words:
-		add(together(base))
+		add(joinLetters(base))
 	case 3*t.mixed > t.words:
-		add(leet(base))
-		add(segment(leet(base)))
+		add(decodeLeet(base))
+		add(segmentText(decodeLeet(base)))
 	case t.run >= 20 && t.words < 8:
-		add(segment(base))
+		add(segmentText(base))
 	}
 	if t.words > 3 && foreignTo(base) {
-		add(best2(rotate(base), reverse(base)))
+		add(chooseReadable(rotateLetters(base), reverseText(base)))
 	}
 	return out, plain
 }
 
-// fold maps accented, wide, mathematical and look-alike letters to ASCII, drops what
+// foldLetters maps accented, wide, mathematical and look-alike letters to ASCII, drops what
 // is invisible, and reads the letters of the tag block.
-func fold(text string) string {
+func foldLetters(text string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(text) {
 		switch {
@@ -137,13 +143,13 @@ const (
 	latin      = "aeopcyxijsdhqwkmtnbAEOPCYXIJSKMTHBaoepikvtuxABEZHIKMNOPTYXagil"
 )
 
-// runs decodes base64 and hexadecimal runs in place.
-func runs(text string) string {
+// decodeRuns decodes base64 and hexadecimal runs in place.
+func decodeRuns(text string) string {
 	var b strings.Builder
 	changed := false
 	for i := 0; i < len(text); {
 		j := i
-		for j < len(text) && (text[j] < 0x80 && letter(text[j]) || digit(text[j]) || text[j] == '+' || text[j] == '/' || text[j] == '=' || text[j] == '-' || text[j] == '_') {
+		for j < len(text) && (text[j] < 0x80 && isLetterByte(text[j]) || isDigitByte(text[j]) || text[j] == '+' || text[j] == '/' || text[j] == '=' || text[j] == '-' || text[j] == '_') {
 			j++
 		}
 		if j-i >= 24 {
@@ -165,19 +171,19 @@ func runs(text string) string {
 }
 
 func decodeRun(run string) (string, bool) {
-	if plain, err := hex.DecodeString(run); err == nil && readable(plain) {
+	if plain, err := hex.DecodeString(run); err == nil && isReadable(plain) {
 		return string(plain), true
 	}
 	bare := strings.TrimRight(run, "=")
 	for _, code := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		if plain, err := code.DecodeString(bare); err == nil && readable(plain) {
+		if plain, err := code.DecodeString(bare); err == nil && isReadable(plain) {
 			return string(plain), true
 		}
 	}
 	return "", false
 }
 
-func readable(b []byte) bool {
+func isReadable(b []byte) bool {
 	good := 0
 	for _, c := range b {
 		if c >= ' ' && c < 0x7F || c == '\n' {
@@ -187,8 +193,8 @@ func readable(b []byte) bool {
 	return len(b) > 8 && 20*good >= 19*len(b)
 }
 
-// together joins letters that are set apart: "i g n o r e  a l l", "i.g.n.o.r.e".
-func together(text string) string {
+// joinLetters joins letters that are set apart: "i g n o r e  a l l", "i.g.n.o.r.e".
+func joinLetters(text string) string {
 	var b strings.Builder
 	gap := 0
 	for i := 0; i < len(text); i++ {
@@ -203,11 +209,11 @@ func together(text string) string {
 		gap = 0
 		b.WriteByte(c)
 	}
-	return segment(leet(b.String()))
+	return segmentText(decodeLeet(b.String()))
 }
 
-// leet reads digits and signs inside words as letters.
-func leet(text string) string {
+// decodeLeet reads digits and signs inside words as letters.
+func decodeLeet(text string) string {
 	const from, to = "0134578@$", "oieasttas"
 	out := []byte(text)
 	for i, c := range out {
@@ -215,8 +221,8 @@ func leet(text string) string {
 		if at < 0 {
 			continue
 		}
-		before := i > 0 && (letter(text[i-1]) || strings.IndexByte(from, text[i-1]) >= 0)
-		after := i+1 < len(text) && (letter(text[i+1]) || strings.IndexByte(from, text[i+1]) >= 0)
+		before := i > 0 && (isLetterByte(text[i-1]) || strings.IndexByte(from, text[i-1]) >= 0)
+		after := i+1 < len(text) && (isLetterByte(text[i+1]) || strings.IndexByte(from, text[i+1]) >= 0)
 		if before || after {
 			out[i] = to[at]
 		}
@@ -224,7 +230,7 @@ func leet(text string) string {
 	return string(out)
 }
 
-func rotate(text string) string {
+func rotateLetters(text string) string {
 	out := []byte(text)
 	for i, c := range out {
 		switch {
@@ -237,7 +243,7 @@ func rotate(text string) string {
 	return string(out)
 }
 
-func reverse(text string) string {
+func reverseText(text string) string {
 	out := []byte(text)
 	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
 		out[i], out[j] = out[j], out[i]
@@ -247,13 +253,13 @@ func reverse(text string) string {
 
 // foreignTo reports whether hardly a word of a text is a common English one.
 func foreignTo(text string) bool {
-	hits, words := common(text)
+	hits, words := countCommonWords(text)
 	return words > 3 && 12*hits < words
 }
 
-func best2(a, b string) string {
-	x, n := common(a)
-	y, _ := common(b)
+func chooseReadable(a, b string) string {
+	x, n := countCommonWords(a)
+	y, _ := countCommonWords(b)
 	switch {
 	case 6*max(x, y) < n:
 		return ""

@@ -63,7 +63,7 @@ func (d *Dict) Intern(f schemas.Facets) uint32 {
 		d.size += 2*len(d.code) + 400
 	}
 	session, _ := d.sessions.Intern("=" + f.Session)
-	return d.put(key{words, session, d.internNumbers(numbers{math.Float64bits(f.Trust), math.Float64bits(f.Sensitivity)})})
+	return d.addProfile(key{words, session, d.internNumbers(numbers{math.Float64bits(f.Trust), math.Float64bits(f.Sensitivity)})})
 }
 
 func (d *Dict) internNumbers(n numbers) uint32 {
@@ -76,7 +76,7 @@ func (d *Dict) internNumbers(n numbers) uint32 {
 	return i
 }
 
-func (d *Dict) put(k key) uint32 {
+func (d *Dict) addProfile(k key) uint32 {
 	i, ok := d.byKey[k]
 	if !ok {
 		i = uint32(len(d.profiles))
@@ -88,7 +88,9 @@ func (d *Dict) put(k key) uint32 {
 
 // onlyWords returns a copy of f that shares nothing with it.
 func onlyWords(f schemas.Facets) schemas.Facets {
-	f.Session, f.Trust, f.Sensitivity = "", 0, 0
+	f.Session = ""
+	f.Trust = 0
+	f.Sensitivity = 0
 	f.Labels, f.Groups, f.Purposes = slices.Clone(f.Labels), slices.Clone(f.Groups), slices.Clone(f.Purposes)
 	return f
 }

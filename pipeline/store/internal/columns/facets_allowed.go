@@ -21,12 +21,12 @@ func (d *Dict) Allowed(f schemas.Filter) []bool {
 	name := string(appendConds(nil, conds))
 	d.cache.mu.Lock()
 	defer d.cache.mu.Unlock()
-	a := d.cache.get(name, conds)
-	d.extend(a)
+	a := d.cache.obtainAnswer(name, conds)
+	d.extendAnswer(a)
 	return a.allowed[:len(d.profiles):len(d.profiles)]
 }
 
-func (c *cache) get(name string, conds []schemas.Cond) *answer {
+func (c *cache) obtainAnswer(name string, conds []schemas.Cond) *answer {
 	c.clock++
 	if a, ok := c.entries[name]; ok {
 		a.used = c.clock
@@ -36,10 +36,12 @@ func (c *cache) get(name string, conds []schemas.Cond) *answer {
 		c.entries = map[string]*answer{}
 	}
 	if len(c.entries) >= maxCached {
-		oldest, at := "", uint64(math.MaxUint64)
+		oldest := ""
+		at := uint64(math.MaxUint64)
 		for n, a := range c.entries {
 			if a.used < at {
-				oldest, at = n, a.used
+				oldest = n
+				at = a.used
 			}
 		}
 		delete(c.entries, oldest)
@@ -66,8 +68,8 @@ func newAnswer(conds []schemas.Cond) *answer {
 	return &answer{anySess: len(session) == 0, onWords: schemas.Where(words...), onSess: schemas.Where(session...), onNumbs: schemas.Where(numbs...)}
 }
 
-// extend evaluates the filter over what was interned since the last time.
-func (d *Dict) extend(a *answer) {
+// extendAnswer evaluates the filter over what was interned since the last time.
+func (d *Dict) extendAnswer(a *answer) {
 	for i := len(a.words); i < len(d.words); i++ {
 		a.words = append(a.words, a.onWords.Match(&d.words[i]))
 	}

@@ -52,8 +52,8 @@ func (d *Dict) Masks(filters []schemas.Filter) []uint8 {
 			continue
 		}
 		conds := f.Conds()
-		a := d.cache.get(string(appendConds(nil, conds)), conds)
-		d.extend(a)
+		a := d.cache.obtainAnswer(string(appendConds(nil, conds)), conds)
+		d.extendAnswer(a)
 		for i, allowed := range asBytes(a.allowed[from:len(d.profiles)]) {
 			m.masks[from+i] |= allowed << bit
 		}

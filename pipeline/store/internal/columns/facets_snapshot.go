@@ -72,7 +72,7 @@ func DecodeDict(c *Cursor) (*Dict, error) {
 	}
 	for i := range c.Count() {
 		k := key{number(len(d.words)), number(sessions.Len()), number(len(d.numbers))}
-		if !c.OK() || d.put(k) != uint32(i) {
+		if !c.OK() || d.addProfile(k) != uint32(i) {
 			return nil, ErrCorruptDict
 		}
 	}
@@ -94,10 +94,13 @@ func readWords(c *Cursor) schemas.Facets {
 	}
 	f := schemas.Facets{Kind: schemas.Kind(word()), Type: schemas.MemoryType(word()), Category: word(), Signer: word()}
 	f.Labels, f.Groups, f.Purposes = list(), list(), list()
-	level, flags := c.Varint(), c.Byte()
+	level := c.Varint()
+	flags := c.Byte()
 	if level < math.MinInt32 || level > math.MaxInt32 || flags > 3 {
 		c.Fail()
 	}
-	f.Level, f.PII, f.Credentials = schemas.Level(level), flags&1 != 0, flags&2 != 0
+	f.Level = schemas.Level(level)
+	f.PII = flags&1 != 0
+	f.Credentials = flags&2 != 0
 	return f
 }

@@ -65,8 +65,8 @@ func (t *IDs) Intern(id string) (ord uint32, isNew bool) {
 	}
 	var buf [16]byte
 	packed := packUUID(&buf, id)
-	h := t.hash(id, packed, &buf)
-	if ord, ok := t.find(h, id, packed, &buf); ok {
+	h := t.computeIDHash(id, packed, &buf)
+	if ord, ok := t.findOrdinal(h, id, packed, &buf); ok {
 		return ord, false
 	}
 	n := len(id)
@@ -77,7 +77,7 @@ func (t *IDs) Intern(id string) (ord uint32, isNew bool) {
 		return NoID, false
 	}
 	if (t.used+1)*4 > len(t.slots)*3 {
-		t.rehash(t.live + 1)
+		t.rebuildSlots(t.live + 1)
 	}
 	ord = uint32(len(t.offs))
 	t.offs = append(t.offs, uint32(len(t.arena)))
@@ -86,7 +86,7 @@ func (t *IDs) Intern(id string) (ord uint32, isNew bool) {
 	} else {
 		t.arena = append(binary.AppendUvarint(t.arena, uint64(n)<<1), id...)
 	}
-	t.place(h, ord)
+	t.placeOrdinal(h, ord)
 	t.live++
 	return ord, true
 }
@@ -98,7 +98,7 @@ func (t *IDs) Lookup(id string) (uint32, bool) {
 	}
 	var buf [16]byte
 	packed := packUUID(&buf, id)
-	return t.find(t.hash(id, packed, &buf), id, packed, &buf)
+	return t.findOrdinal(t.computeIDHash(id, packed, &buf), id, packed, &buf)
 }
 
 // Count returns how many of the ids are there.
@@ -117,7 +117,7 @@ func (t *IDs) ID(ord uint32) string {
 	if int(ord) >= len(t.offs) {
 		return ""
 	}
-	key, packed := t.key(ord)
+	key, packed := t.readStoredKey(ord)
 	if packed {
 		var text [36]byte
 		return string(appendUUID(text[:0], key))
@@ -129,8 +129,8 @@ func (t *IDs) ID(ord uint32) string {
 // making a string where they are of one form.
 func (t *IDs) Compare(a, b uint32) int {
 	if int(max(a, b)) < len(t.offs) {
-		x, xPacked := t.key(a)
-		y, yPacked := t.key(b)
+		x, xPacked := t.readStoredKey(a)
+		y, yPacked := t.readStoredKey(b)
 		if xPacked == yPacked { // the bytes of UUIDs are in the order of their text
 			return bytes.Compare(x, y)
 		}
@@ -143,7 +143,7 @@ func (t *IDs) AppendID(dst []byte, ord uint32) []byte {
 	if int(ord) >= len(t.offs) {
 		return dst
 	}
-	key, packed := t.key(ord)
+	key, packed := t.readStoredKey(ord)
 	if packed {
 		return appendUUID(dst, key)
 	}
@@ -157,8 +157,8 @@ func (t *IDs) Delete(id string) (ord uint32, ok bool) {
 	}
 	var buf [16]byte
 	packed := packUUID(&buf, id)
-	h := t.hash(id, packed, &buf)
-	ord, ok = t.find(h, id, packed, &buf)
+	h := t.computeIDHash(id, packed, &buf)
+	ord, ok = t.findOrdinal(h, id, packed, &buf)
 	if !ok {
 		return 0, false
 	}
@@ -170,13 +170,13 @@ func (t *IDs) Delete(id string) (ord uint32, ok bool) {
 			break
 		}
 	}
-	t.wipe(ord)
+	t.wipeEntry(ord)
 	t.live--
 	return ord, true
 }
 
-// wipe turns the entry of ord into an empty one of the same size.
-func (t *IDs) wipe(ord uint32) {
+// wipeEntry turns the entry of ord into an empty one of the same size.
+func (t *IDs) wipeEntry(ord uint32) {
 	off := t.offs[ord]
 	v, n := binary.Uvarint(t.arena[off:])
 	clear(t.arena[off : int(off)+n+int(v>>1)])
@@ -192,21 +192,21 @@ func (t *IDs) Live() int { return t.live }
 // Bytes returns the memory the table holds.
 func (t *IDs) Bytes() int { return cap(t.arena) + 4*cap(t.offs) + 8*cap(t.slots) }
 
-func (t *IDs) key(ord uint32) (key []byte, packed bool) {
+func (t *IDs) readStoredKey(ord uint32) (key []byte, packed bool) {
 	off := t.offs[ord]
 	v, n := binary.Uvarint(t.arena[off:])
 	start := int(off) + n
 	return t.arena[start : start+int(v>>1)], v&1 == 1
 }
 
-func (t *IDs) hash(id string, packed bool, buf *[16]byte) uint64 {
+func (t *IDs) computeIDHash(id string, packed bool, buf *[16]byte) uint64 {
 	if packed {
 		return maphash.Bytes(t.seed, buf[:])
 	}
 	return maphash.String(t.seed, id)
 }
 
-func (t *IDs) find(h uint64, id string, packed bool, buf *[16]byte) (uint32, bool) {
+func (t *IDs) findOrdinal(h uint64, id string, packed bool, buf *[16]byte) (uint32, bool) {
 	if len(t.slots) == 0 {
 		return 0, false
 	}
@@ -219,20 +219,20 @@ func (t *IDs) find(h uint64, id string, packed bool, buf *[16]byte) (uint32, boo
 		if slot>>32 != h>>32 || slot == deleted {
 			continue
 		}
-		if ord := uint32(slot) - 1; t.is(ord, id, packed, buf) {
+		if ord := uint32(slot) - 1; t.isOrdinalKey(ord, id, packed, buf) {
 			return ord, true
 		}
 	}
 }
 
-// is reports whether id is that of ord; buf holds its bytes when it is packed.
-func (t *IDs) is(ord uint32, id string, packed bool, buf *[16]byte) bool {
-	key, p := t.key(ord)
+// isOrdinalKey reports whether id is that of ord; buf holds its bytes when it is packed.
+func (t *IDs) isOrdinalKey(ord uint32, id string, packed bool, buf *[16]byte) bool {
+	key, p := t.readStoredKey(ord)
 	return p == packed && (packed && string(key) == string(buf[:]) || !packed && string(key) == id)
 }
 
-// place puts ord into the first free slot of h.
-func (t *IDs) place(h uint64, ord uint32) {
+// placeOrdinal puts ord into the first free slot of h.
+func (t *IDs) placeOrdinal(h uint64, ord uint32) {
 	mask := uint64(len(t.slots) - 1)
 	i := h & mask
 	for t.slots[i] != 0 {
@@ -242,8 +242,8 @@ func (t *IDs) place(h uint64, ord uint32) {
 	t.used++
 }
 
-// rehash rebuilds the slots for n ids and room to grow, leaving tombstones behind.
-func (t *IDs) rehash(n int) {
+// rebuildSlots rebuilds the slots for n ids and room to grow, leaving tombstones behind.
+func (t *IDs) rebuildSlots(n int) {
 	old := t.slots
 	t.slots = make([]uint64, slotsFor(n+n/8))
 	t.used = 0
@@ -252,7 +252,7 @@ func (t *IDs) rehash(n int) {
 			continue
 		}
 		ord := uint32(slot) - 1
-		key, _ := t.key(ord)
-		t.place(maphash.Bytes(t.seed, key), ord)
+		key, _ := t.readStoredKey(ord)
+		t.placeOrdinal(maphash.Bytes(t.seed, key), ord)
 	}
 }

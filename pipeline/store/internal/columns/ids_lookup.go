@@ -29,14 +29,15 @@ func (t *IDs) LookupAll(ids []string, ords []uint32) {
 	var buf [lanes]lane
 	for len(ids) > 0 {
 		n := min(lanes, len(ids))
-		t.lookup(buf[:n], ids[:n], ords[:n])
-		ids, ords = ids[n:], ords[n:]
+		t.lookUpOrdinals(buf[:n], ids[:n], ords[:n])
+		ids = ids[n:]
+		ords = ords[n:]
 	}
 }
 
-// lookup does LookupAll one memory access after another. Every loop is over loads that do
+// lookUpOrdinals does LookupAll one memory access after another. Every loop is over loads that do
 // not depend on each other, nor does a branch on what is being loaded.
-func (t *IDs) lookup(ls []lane, ids []string, ords []uint32) {
+func (t *IDs) lookUpOrdinals(ls []lane, ids []string, ords []uint32) {
 	mask := uint64(len(t.slots) - 1)
 	for i, id := range ids {
 		if id != "" {
@@ -46,7 +47,7 @@ func (t *IDs) lookup(ls []lane, ids []string, ords []uint32) {
 	for i, id := range ids {
 		l := &ls[i]
 		l.packed = packUUID(&l.key, id)
-		l.hash = t.hash(id, l.packed, &l.key)
+		l.hash = t.computeIDHash(id, l.packed, &l.key)
 	}
 	for i := range ls {
 		ls[i].slot = t.slots[ls[i].hash&mask]
@@ -73,9 +74,9 @@ func (t *IDs) lookup(ls []lane, ids []string, ords []uint32) {
 			continue
 		}
 		ord := uint32(l.slot) - 1
-		if t.is(ord, id, l.packed, &l.key) {
+		if t.isOrdinalKey(ord, id, l.packed, &l.key) {
 			ords[i] = ord
-		} else if ord, ok := t.find(l.hash, id, l.packed, &l.key); ok {
+		} else if ord, ok := t.findOrdinal(l.hash, id, l.packed, &l.key); ok {
 			ords[i] = ord
 		}
 	}

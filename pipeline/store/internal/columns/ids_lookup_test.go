@@ -13,10 +13,10 @@ func TestLookupAllOfEqualHashes(t *testing.T) {
 	tab := NewIDs(0)
 	tab.Intern("other")
 	tab.Intern("id")
-	h := tab.hash("id", false, nil)
+	h := tab.computeIDHash("id", false, nil)
 	clear(tab.slots)
-	tab.place(h, 0) // as if the first id had the hash of the second
-	tab.place(h, 1)
+	tab.placeOrdinal(h, 0) // as if the first id had the hash of the second
+	tab.placeOrdinal(h, 1)
 	ords := make([]uint32, 2)
 	if tab.LookupAll([]string{"id", "nobody"}, ords); !slices.Equal(ords, []uint32{1, NoID}) {
 		t.Errorf("got %v", ords)

@@ -15,7 +15,7 @@ var ErrCorruptIDs = errors.New("id table snapshot is damaged")
 func (t *IDs) AppendTo(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(t.offs)))
 	for ord := range t.offs {
-		key, packed := t.key(uint32(ord))
+		key, packed := t.readStoredKey(uint32(ord))
 		v := uint64(len(key)) << 1
 		if packed {
 			v |= 1
@@ -40,7 +40,7 @@ func DecodeIDs(c *Cursor) (*IDs, error) {
 		key := c.Bytes(int(v >> 1))
 		t.offs = append(t.offs, uint32(len(t.arena)))
 		t.arena = append(binary.AppendUvarint(t.arena, v), key...)
-		if key != "" && !t.adopt(key, v&1 == 1) {
+		if key != "" && !t.adoptLastKey(key, v&1 == 1) {
 			return nil, ErrCorruptIDs
 		}
 	}
@@ -50,19 +50,19 @@ func DecodeIDs(c *Cursor) (*IDs, error) {
 	return t, nil
 }
 
-// adopt gives the last ordinal's key a slot. It reports false for a key that is there
+// adoptLastKey gives the last ordinal's key a slot. It reports false for a key that is there
 // already, or that is a UUID's text and should have been packed.
-func (t *IDs) adopt(key string, packed bool) bool {
+func (t *IDs) adoptLastKey(key string, packed bool) bool {
 	var buf [16]byte
 	if !packed && packUUID(&buf, key) {
 		return false
 	}
 	copy(buf[:], key)
 	h := maphash.String(t.seed, key)
-	if _, dup := t.find(h, key, packed, &buf); dup {
+	if _, dup := t.findOrdinal(h, key, packed, &buf); dup {
 		return false
 	}
-	t.place(h, uint32(len(t.offs)-1))
+	t.placeOrdinal(h, uint32(len(t.offs)-1))
 	t.live++
 	return true
 }

@@ -10,24 +10,24 @@ func packUUID(dst *[16]byte, id string) bool {
 	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
 		return false
 	}
-	a, bad1 := unhex(four(id[0:])<<32 | four(id[4:]))
-	b, bad2 := unhex(four(id[9:])<<32 | four(id[14:]))
-	c, bad3 := unhex(four(id[19:])<<32 | four(id[24:]))
-	d, bad4 := unhex(four(id[28:])<<32 | four(id[32:]))
+	a, bad1 := decodeHexDigits(readFourBytes(id[0:])<<32 | readFourBytes(id[4:]))
+	b, bad2 := decodeHexDigits(readFourBytes(id[9:])<<32 | readFourBytes(id[14:]))
+	c, bad3 := decodeHexDigits(readFourBytes(id[19:])<<32 | readFourBytes(id[24:]))
+	d, bad4 := decodeHexDigits(readFourBytes(id[28:])<<32 | readFourBytes(id[32:]))
 	binary.BigEndian.PutUint64(dst[:8], a<<32|b)
 	binary.BigEndian.PutUint64(dst[8:], c<<32|d)
 	return bad1|bad2|bad3|bad4 == 0
 }
 
-// four returns the first four bytes of s, the first the highest.
-func four(s string) uint64 {
+// readFourBytes returns the first four bytes of s, the first the highest.
+func readFourBytes(s string) uint64 {
 	return uint64(s[0])<<24 | uint64(s[1])<<16 | uint64(s[2])<<8 | uint64(s[3])
 }
 
-// unhex returns the four bytes that eight digits stand for; bad is not 0 unless each is
+// decodeHexDigits returns the four bytes that eight digits stand for; bad is not 0 unless each is
 // one of hexDigits. It works on all eight at once and does not branch: which digit comes
 // next cannot be foreseen.
-func unhex(text uint64) (v, bad uint64) {
+func decodeHexDigits(text uint64) (v, bad uint64) {
 	const each = 0x0101010101010101
 	v = (text&(0x0f*each) + text>>6&each*9) & (0x0f * each) // a letter has bit 6, and a is 10
 	letter := (v + 6*each) >> 4 & each

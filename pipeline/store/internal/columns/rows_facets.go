@@ -43,7 +43,8 @@ func AppendFacets(b []byte, f *schemas.Facets, session string) []byte {
 // Facets reads what AppendFacets wrote, given the same session.
 func (c *Cursor) Facets(f *schemas.Facets, session string) {
 	flags := c.Byte()
-	f.PII, f.Credentials = flags&facetPII != 0, flags&facetCredentials != 0
+	f.PII = flags&facetPII != 0
+	f.Credentials = flags&facetCredentials != 0
 	f.Session = session
 	if flags&facetOwnSession != 0 {
 		f.Session = c.Str()
