@@ -15,10 +15,10 @@ import (
 
 // token is a word of a text as far as names go.
 type token struct {
-	start, end int
-	capital    bool // begins with a capital
-	shout      bool // has capitals only, two or more
-	owner      bool // 's stands behind it
+	start, end int32 // in bytes; a token is small, as texts have many
+	capital    bool  // begins with a capital
+	shout      bool  // has capitals only, two or more
+	owner      bool  // 's stands behind it
 	digits     bool
 	taken      bool // stands in another finding
 	first      bool // begins a sentence or a line
@@ -36,11 +36,12 @@ const (
 
 // naming is the search for names in one text.
 type naming struct {
-	text   string
-	tokens []token
-	small  bool // the text has no capitals at all
-	known  map[string]bool
-	runs   []nameRun
+	text    string
+	lexicon *language.Lexicon
+	tokens  []token
+	small   bool // the text has no capitals at all
+	known   map[string]bool
+	runs    []nameRun
 }
 
 // nameRun is a name that may be: tokens [from, to), and how much speaks for it.
@@ -52,7 +53,7 @@ type nameRun struct {
 
 // findPersons returns spans of names between others, which are in order.
 func findPersons(text string, others []Span) []Span {
-	n := naming{text: text, known: map[string]bool{}, tokens: make([]token, 0, len(text)/bytesOfWord)}
+	n := naming{text: text, lexicon: language.Default(), known: map[string]bool{}, tokens: make([]token, 0, len(text)/bytesOfWord)}
 	n.splitWords(others)
 	for i := 0; i < len(n.tokens); {
 		r := n.readNameRun(i)
@@ -67,7 +68,7 @@ func findPersons(text string, others []Span) []Span {
 	var out []Span
 	for _, r := range n.runs {
 		if r.score >= leastName {
-			out = append(out, Span{Start: n.tokens[r.from].start, End: r.end, Type: Person, Confidence: min(0.95, 0.5+0.15*(r.score-leastName)), Rule: "name"})
+			out = append(out, Span{Start: int(n.tokens[r.from].start), End: r.end, Type: Person, Confidence: min(0.95, 0.5+0.15*(r.score-leastName)), Rule: "name"})
 		}
 	}
 	return out
@@ -96,14 +97,14 @@ func (n *naming) splitWords(others []Span) {
 			i += size
 			continue
 		}
-		tok := token{start: i, first: first, digits: isDigit(t[i])}
+		tok := token{start: int32(i), first: first, digits: isDigit(t[i])}
 		upper := 0
 		letters := 0
 		for i < len(t) {
 			r, size = utf8.DecodeRuneInString(t[i:])
 			if unicode.IsUpper(r) {
 				upper++
-				tok.capital = tok.capital || i == tok.start
+				tok.capital = tok.capital || i == int(tok.start)
 			}
 			if unicode.IsLetter(r) || isDigit(t[i]) {
 				letters++
@@ -118,13 +119,13 @@ func (n *naming) splitWords(others []Span) {
 			tok.owner = (r == '\'' || r == '’') && ownerAt(t, i+size)
 			break
 		}
-		tok.end = i
+		tok.end = int32(i)
 		tok.shout = letters > 1 && upper == letters
-		for other < len(others) && others[other].End <= tok.start {
+		for other < len(others) && others[other].End <= int(tok.start) {
 			other++
 		}
-		tok.taken = other < len(others) && others[other].Start < tok.end
-		tok.taken = tok.taken || isMark(t, tok.start, tok.end)
+		tok.taken = other < len(others) && others[other].Start < int(tok.end)
+		tok.taken = tok.taken || isMark(t, int(tok.start), int(tok.end))
 		if tok.taken {
 			tok.looked = true
 			tok.digits = false // nothing is guessed from what is masked, or was before
@@ -177,7 +178,7 @@ func (n *naming) lookUpWord(i int) *token {
 	t := &n.tokens[i]
 	if !t.looked {
 		w := n.text[t.start:t.end]
-		t.looked, t.role = true, roleOf(w)
+		t.looked, t.role = true, roleIn(n.lexicon, w)
 		if !t.digits {
 			t.ranks = ranksOf(w)
 		}
@@ -232,7 +233,7 @@ func (n *naming) readNameRun(i int) nameRun {
 		from++
 	}
 	if n.canBeginName(from) && !n.namesOrganisation(from, to) {
-		r := nameRun{from: from, to: to, end: n.tokens[to-1].end}
+		r := nameRun{from: from, to: to, end: int(n.tokens[to-1].end)}
 		r.score = n.scoreName(from, to)
 		n.addDegrees(&r)
 		return r
@@ -416,7 +417,7 @@ func (n *naming) isIntroduction(i int) bool {
 // addDegrees takes what belongs to a name behind it: MD, Jr.
 func (n *naming) addDegrees(r *nameRun) {
 	for r.to < len(n.tokens) && (n.readWordGap(r.to) == " " || n.readWordGap(r.to) == ", ") && n.lookUpWord(r.to).role&language.Degree != 0 && r.to-r.from > 1 {
-		r.end = n.tokens[r.to].end
+		r.end = int(n.tokens[r.to].end)
 		r.to++
 		r.score += 0.8
 	}

@@ -9,7 +9,9 @@ const (
 )
 
 // roleOf returns the classes of a word, whatever its case.
-func roleOf(word string) language.Class {
+func roleOf(word string) language.Class { return roleIn(language.Default(), word) }
+
+func roleIn(words *language.Lexicon, word string) language.Class {
 	var buf [16]byte
 	if len(word) > len(buf) {
 		return 0
@@ -17,10 +19,11 @@ func roleOf(word string) language.Class {
 	for i := range len(word) {
 		buf[i] = lowerByte(word[i])
 	}
-	return language.Default().Classes(string(buf[:len(word)]))
+	return words.Classes(string(buf[:len(word)]))
 }
 
 // anyIs reports whether a word of a text is of one of the classes.
 func anyIs(text string, classes language.Class) bool {
-	return anyOf(text, func(word string) bool { return language.Default().Is(classes, word) })
+	words := language.Default()
+	return anyOf(text, func(word string) bool { return words.Is(classes, word) })
 }
