@@ -1,4 +1,4 @@
-// Package follow runs what follows the logs: a step for Every tenant whenever its log grows. What
+// Package follow runs what follows the logs: a step for every tenant whenever its log grows. What
 // fails is tried again, and a Health knows what fails at present, for whoever asks whether the
 // worker is ready.
 package follow
@@ -53,7 +53,7 @@ func (p *Pacing) awaitTurn(ctx context.Context, tenant string, last time.Time) {
 	}
 }
 
-// Run calls step for Every tenant at the start and then whenever its log grows, or Again has something,
+// Run calls step for every tenant at the start and then whenever its log grows, or Again has something,
 // until ctx is done. Steps of different tenants run side by side, two at a time, those of
 // one never do; a failed step is tried again and holds up nobody else meanwhile.
 func Run(ctx context.Context, log *eventlog.Log, retry Retry, logger *slog.Logger, what string, pace Pacing, step func(ctx context.Context, tenant string) error) error {
