@@ -47,7 +47,7 @@ func unrendered() map[string][]string {
 		"pipeline/pack/assembly":        {"Adjust"},                    // a number
 		"pipeline/isolation":            {"Public", "Analyse", "Hidden", "Indexed", "isUnsettled", "readConfidence", "StoredArtifact"},
 		"pipeline/isolation/roles":      {"listQuotations", "readRecords", "checkLabels", "checkTools", "toolsNamed"}, // kinds, times and checks
-		"pipeline/passage":              {"Of", "Texts"},                                            // whether it has passages; what is embedded
+		"pipeline/passage":              {"Of", "Texts"},                                                              // whether it has passages; what is embedded
 		"pipeline/compaction":           nil,
 		"pipeline/pack/template":        nil,
 		"pipeline/compaction/verify":    nil,
