@@ -86,7 +86,7 @@ func (s *store) compare(t *testing.T, up *testenv.Satchel, nc *nats.Conn) {
 			t.Fatalf("satchel %s: exit %d\n%s", strings.Join(args, " "), code, out)
 		}
 	}
-	if out, code := up.Run(t, "emit", "--text", "The kettle is descaled.", "--id", "last", "--tenant", s.name); code != 0 { // it waits until all before is indexed
+	if out, code := up.Run(t, "emit", "--text", "The kettle is descaled.", "--id", "last", "--created-at", "2026-11-30T12:00:00Z", "--tenant", s.name); code != 0 { // it waits until all before is indexed
 		t.Fatalf("exit %d\n%s", code, out)
 	}
 	got := s.texts(t, up, nc)
