@@ -156,6 +156,6 @@ schemathesis: ## requests made from the OpenAPI document against the binary; it 
 	SATCHEL_TEST_SCHEMATHESIS=$(abspath bin/schemathesis/bin/schemathesis) SATCHEL_TEST_REQUIRE=schemathesis $(GO) test -count=1 -timeout 30m -v ./test/schemathesis
 
 drivers: ## every driver's conformance suite: driver, subtest, what became of it; servers must be there
-	@SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:-postgres,neo4j,opa} $(GO) test -count=1 -v -run 'TestConformance|TestSuite' $(DRIVERS) 2>&1 | awk -f test/conformance.awk
+	@SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:-postgres,neo4j,opa} $(GO) test -count=1 -v -run 'Conformance$$|Suite$$' $(DRIVERS) 2>&1 | awk -f test/conformance.awk
 
 check: vet lint race properties adherence ## most of what CI runs after the plain tests

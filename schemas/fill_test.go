@@ -23,7 +23,7 @@ func sameAsSlow(t interface {
 		t.Fatalf("the fast way accepts what encoding/json refuses: %v\n%s", err, data)
 	}
 	for _, issue := range walkSlowly("", data, itemShape) {
-		if !strings.HasPrefix(issue.Pointer, "/attributes/") { // Validate looks into these
+		if fast.Attributes == nil || issue.Message != "is given twice" { // Validate looks into attributes
 			t.Fatalf("the fast way accepts %v\n%s", issue, data)
 		}
 	}

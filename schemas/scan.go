@@ -202,7 +202,7 @@ func (w *walker) readNumber(s *shape, to reflect.Value) bool {
 		if _, err := strconv.ParseInt(string(text), 10, 64); err != nil {
 			w.addIssue("is out of range")
 		}
-	case w.slow || s.kind == shapeAny && !w.later:
+	case w.slow || s.kind == shapeAny && (w.fills || !w.later):
 		if !fitsFloat(text) {
 			w.addIssue("is out of the range of a 64-bit float: write it as a string")
 		}

@@ -26,7 +26,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/items"
-	vectormem "satchel/pipeline/store/memory"
+	inmemory "satchel/pipeline/store/memory"
 	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/write"
@@ -56,8 +56,8 @@ type world struct {
 	js      natsjs.JetStream
 	log     *eventlog.Log
 	items   *items.Items
-	keyword *vectormem.Keyword
-	private *vectormem.Keyword
+	keyword *inmemory.Keyword
+	private *inmemory.Keyword
 	vector  *vector.Vectors
 	graph   *graph.Graph
 	embed   *static.Embedder
@@ -144,11 +144,11 @@ func (w *world) openStores(t *testing.T) {
 	graphDB, err := sqlite.OpenGraph(ctx, sqlite.IndexConfig{Path: filepath.Join(w.dir, "graph.db")})
 	must(t, err)
 	w.graph = graph.New(graphDB)
-	w.keyword, err = vectormem.OpenKeyword(vectormem.KeywordConfig{Dir: filepath.Join(w.dir, "keyword")})
+	w.keyword, err = inmemory.OpenKeyword(inmemory.KeywordConfig{Dir: filepath.Join(w.dir, "keyword")})
 	must(t, err)
-	w.private, err = vectormem.OpenKeyword(vectormem.KeywordConfig{Dir: filepath.Join(w.dir, "private")})
+	w.private, err = inmemory.OpenKeyword(inmemory.KeywordConfig{Dir: filepath.Join(w.dir, "private")})
 	must(t, err)
-	vectors, err := vectormem.OpenVector(vectormem.VectorConfig{Dir: filepath.Join(w.dir, "vector"), Model: w.embed.Model().String(), Dimensions: w.embed.Model().Dimensions})
+	vectors, err := inmemory.OpenVector(inmemory.VectorConfig{Dir: filepath.Join(w.dir, "vector"), Model: w.embed.Model().String(), Dimensions: w.embed.Model().Dimensions})
 	must(t, err)
 	w.vector = vector.New(vectors)
 	w.close = []func() error{w.log.Close, itemDB.Close, graphDB.Close, w.keyword.Close, w.private.Close, vectors.Close}

@@ -12,7 +12,7 @@ import (
 
 	"satchel/pipeline/model"
 	"satchel/pipeline/model/cache"
-	vectormem "satchel/pipeline/store/memory"
+	inmemory "satchel/pipeline/store/memory"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
 	"satchel/worker/projection"
@@ -33,7 +33,7 @@ func (f *fails) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 
 func (w *world) shadow(t *testing.T, batch int, e model.Embedder) (*projection.Reindexer, *vector.Vectors) {
 	t.Helper()
-	x, err := vectormem.OpenVector(vectormem.VectorConfig{Model: "another", Dimensions: w.embed.Model().Dimensions})
+	x, err := inmemory.OpenVector(inmemory.VectorConfig{Model: "another", Dimensions: w.embed.Model().Dimensions})
 	must(t, err)
 	index := vector.New(x)
 	return projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: e, Batch: batch}), index
@@ -276,7 +276,7 @@ func TestFollowerGoesOnAfterAKill(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, kept.Close()) })
 	follower := func() (*projection.Reindexer, *vector.Vectors) {
-		x, err := vectormem.OpenVector(vectormem.VectorConfig{Model: "another", Dimensions: w.embed.Model().Dimensions})
+		x, err := inmemory.OpenVector(inmemory.VectorConfig{Model: "another", Dimensions: w.embed.Model().Dimensions})
 		must(t, err)
 		index := vector.New(x)
 		return projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: kept, Batch: 16, Percent: 90}), index
@@ -339,7 +339,7 @@ func TestFollowerGivesWay(t *testing.T) {
 	var busy atomic.Bool
 	busy.Store(true)
 	asked := make(chan struct{}, 1)
-	x, err := vectormem.OpenVector(vectormem.VectorConfig{Model: "another", Dimensions: w.embed.Model().Dimensions})
+	x, err := inmemory.OpenVector(inmemory.VectorConfig{Model: "another", Dimensions: w.embed.Model().Dimensions})
 	must(t, err)
 	index := vector.New(x)
 	follower := projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: model, Batch: 2, Percent: 100, Busy: func() bool {

@@ -81,9 +81,6 @@ var kindNames = [...]string{
 // IsTimeName reports whether a word, whatever its case, names a month or a day of the week.
 func IsTimeName(word string) bool { return Default().Is(timeName, strings.ToLower(word)) }
 
-// IsOnlyTimeName reports whether a word names a month or a day of the week and means nothing else.
-func IsOnlyTimeName(word string) bool { return Default().Is(OnlyTime, strings.ToLower(word)) }
-
 // numbers are what the names in the files stand for.
 var numbers = map[string]int{
 	"day": unitDay, "week": unitWeek, "month": unitMonth, "year": unitYear, "weekend": unitWeekend, "quarter": unitQuarter,

@@ -13,7 +13,7 @@ import (
 	"satchel/pipeline/model/encoder"
 	"satchel/pipeline/op"
 	"satchel/pipeline/scope"
-	vecinproc "satchel/pipeline/store/memory"
+	inmemory "satchel/pipeline/store/memory"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
 	"satchel/test/parts"
@@ -24,7 +24,7 @@ func encodedWorld(t *testing.T) (*world, func(tenant string, list ...schemas.Mem
 	t.Helper()
 	made, err := encoder.Open(encoder.Config{Threads: 2})
 	must(t, err)
-	x, err := vecinproc.OpenVector(vecinproc.VectorConfig{Model: made.Model().String(), Dimensions: made.Model().Dimensions})
+	x, err := inmemory.OpenVector(inmemory.VectorConfig{Model: made.Model().String(), Dimensions: made.Model().Dimensions})
 	must(t, err)
 	t.Cleanup(func() { must(t, x.Close()) })
 	index := vector.New(x)

@@ -100,10 +100,7 @@ type Operations struct {
 
 // New returns the operations of a new engine.
 func New(c Config) (*Operations, error) {
-	engine, err := pipeline.New(c.Config)
-	if err != nil {
-		return nil, err
-	}
+	engine, unusable := pipeline.New(c.Config)
 	e := &Operations{Engine: engine, text: c.Text, compaction: c.Compaction, session: c.Session}
 	errs := make([]error, 3)
 	e.shown, e.texts = selection.NewHistory(c.Repeat), compaction.NewTexts()
@@ -118,8 +115,12 @@ func New(c Config) (*Operations, error) {
 	for i := range c.Rankers {
 		errs = append(errs, c.Rankers[i].Validate())
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("new engine: %w", err)
+	err := errors.Join(errs...)
+	if err != nil {
+		err = fmt.Errorf("new engine: %w", err)
+	}
+	if err := errors.Join(unusable, err); err != nil {
+		return nil, err
 	}
 	return e, nil
 }

@@ -21,7 +21,7 @@ import (
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/items"
 	"satchel/pipeline/store/keyword"
-	vecinproc "satchel/pipeline/store/memory"
+	inmemory "satchel/pipeline/store/memory"
 	"satchel/pipeline/store/sqlite"
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/token"
@@ -61,13 +61,13 @@ func openWorld(t testing.TB, change func(*op.Config)) *world {
 	must(t, err)
 	t.Cleanup(func() { must(t, idb.Close()) })
 	w.items = items.New(idb)
-	kw, err := vecinproc.OpenKeyword(vecinproc.KeywordConfig{})
+	kw, err := inmemory.OpenKeyword(inmemory.KeywordConfig{})
 	must(t, err)
 	t.Cleanup(func() { must(t, kw.Close()) })
 	w.keyword = kw
 	w.embed, err = static.New()
 	must(t, err)
-	vec, err := vecinproc.OpenVector(vecinproc.VectorConfig{Model: w.embed.Model().String()})
+	vec, err := inmemory.OpenVector(inmemory.VectorConfig{Model: w.embed.Model().String()})
 	must(t, err)
 	t.Cleanup(func() { must(t, vec.Close()) })
 	w.vector = vector.New(vec)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	embed "satchel/pipeline/model"
+	port "satchel/pipeline/model"
 	"satchel/pipeline/model/cache"
 	"satchel/pipeline/model/static"
 	"satchel/test/conformance/embedtest"
@@ -28,7 +28,7 @@ type counted struct {
 	fail     error
 }
 
-func (c *counted) Model() embed.EmbeddingModel {
+func (c *counted) Model() port.EmbeddingModel {
 	m := c.Embedder.Model()
 	m.Revision += c.revision
 	return m
@@ -82,7 +82,7 @@ func ask(t testing.TB, c *cache.Cache, texts ...string) [][]float32 {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	embedtest.Run(t, func(t *testing.T) embed.Embedder {
+	embedtest.Run(t, func(t *testing.T) port.Embedder {
 		return open(t, cache.Config{Embedder: cacheModel(t), Path: filepath.Join(t.TempDir(), "c.db")})
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	embed "satchel/pipeline/model"
+	port "satchel/pipeline/model"
 	"satchel/pipeline/model/internal/wordpiece"
 )
 
@@ -49,7 +49,7 @@ type Encoder struct {
 	vocabulary *wordpiece.Vocabulary
 	kernels    kernels
 	config     Config
-	model      embed.EmbeddingModel
+	model      port.EmbeddingModel
 
 	rows                 int    // of a batch: it has room for two texts at least
 	first, last, unknown uint16 // the pieces [CLS], [SEP] and [UNK]
@@ -57,7 +57,7 @@ type Encoder struct {
 	idle chan *state // at most Config.Threads
 }
 
-var _ embed.Embedder = (*Encoder)(nil)
+var _ port.Embedder = (*Encoder)(nil)
 
 // Quick reports whether the binary has the model and this processor encodes a short text in a few milliseconds.
 func Quick() bool { return modelFile() != "" && len(listKernels()) > 1 }
@@ -96,7 +96,7 @@ func openEncoder(data, vocabulary string, config Config, k kernels) (*Encoder, e
 	if e.first == wordpiece.Unknown || e.last == wordpiece.Unknown || e.unknown == wordpiece.Unknown {
 		return nil, errors.New("read vocabulary: [CLS], [SEP] or [UNK] is missing")
 	}
-	e.model = embed.EmbeddingModel{Name: Name, Dimensions: w.dimensions}
+	e.model = port.EmbeddingModel{Name: Name, Dimensions: w.dimensions}
 	made := sha256.New()
 	fmt.Fprintf(made, "%s\n%s\n%d\n%s%s", arithmetic, wordpiece.Rules, config.Tokens, w.digest, vocabulary)
 	e.model.Revision = hex.EncodeToString(made.Sum(nil)[:6])
@@ -106,9 +106,9 @@ func openEncoder(data, vocabulary string, config Config, k kernels) (*Encoder, e
 
 // Model names the model. The revision stands for the weights, the tokenizer, the number of
 // tokens and the arithmetic: it is the same on every machine.
-func (e *Encoder) Model() embed.EmbeddingModel { return e.model }
+func (e *Encoder) Model() port.EmbeddingModel { return e.model }
 
-// Embed implements [embed.Embedder]. It encodes short texts together, in at most
+// Embed implements [port.Embedder]. It encodes short texts together, in at most
 // Config.Threads batches at once, and looks at ctx before each layer; the only error is
 // ctx.Err, wrapped.
 func (e *Encoder) Embed(ctx context.Context, texts []string) ([][]float32, error) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	embed "satchel/pipeline/model"
+	port "satchel/pipeline/model"
 	"satchel/test/conformance/embedtest"
 	"satchel/test/encoderref"
 )
@@ -84,7 +84,7 @@ func mustEmbed(t testing.TB, e *Encoder, texts ...string) [][]float32 {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	e := opened(t, Config{Threads: 2})
-	embedtest.Run(t, func(*testing.T) embed.Embedder { return e })
+	embedtest.Run(t, func(*testing.T) port.Embedder { return e })
 }
 
 func TestAVectorIsTheSameBitsInEveryBatchOfEveryKernel(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	plaintext "satchel/pipeline/language"
+	lang "satchel/pipeline/language"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
@@ -222,7 +222,7 @@ func (it *Item) fillCode(r *candidate.Candidate, text string) {
 // fenceBody puts code behind the first line of the head.
 func (it *Item) fenceBody(body string) {
 	title, _, _ := strings.Cut(it.head, "\n")
-	body = strings.Trim(plaintext.Shown(body), "\n")
+	body = strings.Trim(lang.Shown(body), "\n")
 	fence := pack.Fence(body)
 	it.head = title + "\n" + fence + it.language + "\n"
 	it.body = strings.TrimRight(body, " \t\n")

@@ -3,7 +3,7 @@ package assembly
 import (
 	"strings"
 
-	plaintext "satchel/pipeline/language"
+	lang "satchel/pipeline/language"
 	"satchel/pipeline/pack"
 )
 
@@ -40,7 +40,7 @@ func escapeFirst(text string) string {
 		return text
 	}
 	first, _, _ := strings.Cut(text, "\n")
-	first = plaintext.Visible(first)
+	first = lang.Visible(first)
 	if first == "" {
 		return text
 	}
@@ -53,7 +53,7 @@ func escapeFirst(text string) string {
 
 // flattenText is a text on one line.
 func flattenText(text string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(plaintext.Unsigned(plaintext.Shown(text))), " "), "<!--", `<\!--`)
+	return strings.ReplaceAll(strings.Join(strings.Fields(lang.Unsigned(lang.Shown(text))), " "), "<!--", `<\!--`)
 }
 
 // makeLabel is a name on one line that holds nothing like a reference.

@@ -95,7 +95,7 @@ type sharedState[S, C any] interface {
 // sharedConfig of an Index. Every field but Dir, MemoryBytes and SnapshotEvery is required.
 type sharedConfig[S, C any] struct {
 	Name          string // of the index, for errors
-	Named         bool   // an error of every call says the name; otherwise only those of Remaining and Scrub
+	Named         bool   // an error of every call says the name; vector.Vectors names those of its driver
 	Dir           string // folder of the snapshots; "": none, and no tenant is evicted
 	Ext           string // of the snapshots' names, with its dot
 	Kind          string // what the snapshots are read as: the checkpoint of one of another kind is 0

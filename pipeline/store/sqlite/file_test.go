@@ -159,7 +159,7 @@ func TestDamageBehindTheStart(t *testing.T) {
 }
 
 // A file of another version is refused, and says what to do.
-func TestDbOtherVersionsAreRefused(t *testing.T) {
+func TestFileOtherVersionsAreRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "things.db")
 	f := openFile(t, path)

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	plaintext "satchel/pipeline/language"
+	lang "satchel/pipeline/language"
 )
 
 var (
@@ -33,7 +33,7 @@ func undoEscapes(text string) string {
 	if strings.Contains(text, "&") {
 		text = html.UnescapeString(text)
 	}
-	return plaintext.Bare(text)
+	return lang.Bare(text)
 }
 
 // Words that stand apart are read together.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	plaintext "satchel/pipeline/language"
+	lang "satchel/pipeline/language"
 )
 
 // Finding is what the classifier makes of a text.
@@ -136,7 +136,7 @@ func (c *Classifier) Across(texts []string) []Share {
 	shared := make([]Share, len(texts))
 	texts = slices.Clone(texts)
 	for i := range texts {
-		texts[i] = plaintext.Bare(strings.TrimSpace(readBody(texts[i])))
+		texts[i] = lang.Bare(strings.TrimSpace(readBody(texts[i])))
 	}
 	for i := 0; i+1 < len(texts); i++ {
 		if isClosedText(texts[i]) {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	plaintext "satchel/pipeline/language"
+	lang "satchel/pipeline/language"
 )
 
 // tongue is the language that a word is known by.
@@ -32,8 +32,8 @@ func tabulateOnce() func() *tongueTable { return sync.OnceValue(tabulateTongues)
 // tabulateTongues makes the table. Words that are English, too, count as English.
 func tabulateTongues() *tongueTable {
 	t := &tongueTable{}
-	t.add(elsewhereWord, plaintext.Default().Words(plaintext.Frequent)...)
-	t.add(englishWord, plaintext.Of("en").Words(plaintext.Frequent|plaintext.Stop)...)
+	t.add(elsewhereWord, lang.Default().Words(lang.Frequent)...)
+	t.add(englishWord, lang.Of("en").Words(lang.Frequent|lang.Stop)...)
 	t.add(englishWord, frequent)
 	return t
 }

@@ -28,7 +28,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestIdsModel(t *testing.T) {
+func TestIDsModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		tab, model, texts := NewIDs(0), map[string]uint32{}, []string{}
@@ -121,7 +121,7 @@ func TestManyDeletesKeepTheTableSmall(t *testing.T) {
 	}
 }
 
-func FuzzIdsDecode(f *testing.F) {
+func FuzzIDsDecode(f *testing.F) {
 	tab := NewIDs(0)
 	tab.Intern("x")
 	tab.Intern(uuid.NewString())
